@@ -15,6 +15,12 @@ import type { CallStream } from './client-port.ts';
 /** Progress of a task of a server, after its call was answered. */
 export type TaskProgress = Extract<ServerNotice, { kind: 'task-progress' }>;
 
+/** The stream of a request that awaits the result of a task. */
+export interface AwaitingStream extends CallStream {
+  /** The task sets it. Called once, when the request was answered or cancelled. */
+  left: (() => void) | undefined;
+}
+
 export interface OwnTaskRequest {
   readonly method: Exclude<SessionTaskMethod | ExtensionTaskMethod, 'tasks/list'>;
   readonly params: JsonObject;
@@ -23,7 +29,7 @@ export interface OwnTaskRequest {
   /** The session that asks; undefined for a request without one. */
   readonly session: SessionKey | undefined;
   /** Takes questions of the task while its result is awaited; left out if the client cannot be asked that way. */
-  readonly stream?: CallStream;
+  readonly stream?: AwaitingStream;
   /** The worker that the edge has found gone. */
   readonly gone?: WorkerId | undefined;
 }

@@ -26,6 +26,7 @@ export class PostStream implements Asked {
   readonly #table: StreamTable;
   readonly #command: PostCommand;
   #openRequests: number;
+  left: (() => void) | undefined;
   /** Made when it is first asked for: it costs a text of the whole request. */
   #digest: string | undefined;
 
@@ -92,7 +93,9 @@ export class PostStream implements Asked {
     this.#openRequests -= 1;
     const isLast = this.#openRequests === 0;
     this.#stream.send(text, true, isLast, missingScopes);
-    if (isLast) this.#table.ended(this.#stream);
+    if (!isLast) return;
+    this.#table.ended(this.#stream);
+    this.left?.();
   }
 
   answerMember(id: JsonRpcId, member: string | JsonBytes): void {
@@ -115,6 +118,7 @@ export class PostStream implements Asked {
     if (this.#openRequests > 0) return;
     this.#stream.end();
     this.#table.ended(this.#stream);
+    this.left?.();
   }
 }
 

@@ -37,6 +37,14 @@ describe('a resumable stream', () => {
     expect(second.texts()).toEqual(['attached', '1:answer', 'end']);
   });
 
+  it('keeps nothing that comes after its end', () => {
+    const { budget } = new TestBudget();
+    const stream = new ResumableStream(id('s'), reader().reply, { share: budget.share(), keeper: undefined });
+    stream.end();
+    stream.send('late', false, false);
+    expect(budget.used).toBe(0);
+  });
+
   it('takes an answer without its bytes only if it is the first message, and a client reads it', () => {
     const stream = new ResumableStream(id('s'), reader().reply, homeOf());
     expect(stream.takesAway).toBe(true);

@@ -162,6 +162,8 @@ export class ResumableStream extends Link {
 
   /** @param text as bytes at another process only if `takesAway`. @param missingScopes of the answer to a request that was refused for them. */
   send(text: string | JsonBytes, isAnswer: boolean, last: boolean, missingScopes?: readonly string[]): void {
+    // No reader gets it, and the frames of a stream that was not kept are never let go.
+    if (this.#isComplete) return;
     this.#sequence += 1;
     const sequence = this.#sequence;
     if (last) this.#isComplete = true;

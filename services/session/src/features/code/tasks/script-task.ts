@@ -28,7 +28,7 @@ import { shareOf } from '../../../call/client-of.ts';
 import type { CallStream } from '../../../call/client-port.ts';
 import { Forwarding } from '../../../call/forward.ts';
 import type { ServerAnswer } from '../../../call/inner-stream.ts';
-import type { TaskProgress } from '../../../call/own-tasks.ts';
+import type { AwaitingStream, TaskProgress } from '../../../call/own-tasks.ts';
 import type { OuterCall } from '../../../call/outer-call.ts';
 import { TaskIds } from '../../../public-ids/task-ids.ts';
 import { TaskClient, type HeardTask } from './task-client.ts';
@@ -135,7 +135,7 @@ export class ScriptTask<Stream extends CallStream = CallStream> implements CallS
   }
 
   /** The client awaits its result on a stream of its session. */
-  awaitedOn(stream: CallStream): void {
+  awaitedOn(stream: AwaitingStream): void {
     this.#client.awaitedOn(stream);
   }
 

@@ -14,6 +14,7 @@ import {
 import { CallQuestions, canBeAsked } from '../../../call/call-questions.ts';
 import type { CallStream, ForwardedCall } from '../../../call/client-port.ts';
 import { InnerClient } from '../../../call/inner-client.ts';
+import type { AwaitingStream } from '../../../call/own-tasks.ts';
 import type { OuterCall } from '../../../call/outer-call.ts';
 import type { Questioner } from '../../../call/transform.ts';
 
@@ -31,12 +32,19 @@ export interface HeardTask {
   asked(): void;
 }
 
-/** A question that no client was sent yet. */
-interface Unsent<Stream extends CallStream> {
+/** A question that the client has not answered. */
+interface OpenQuestion<Stream extends CallStream> {
   readonly waits: Questioner;
   readonly input: InputKey;
   readonly send: (stream: Stream) => void;
+  /** Where the client was asked last; undefined if the request of that stream is over. */
+  on: Stream | undefined;
+  /** How often the client was asked. */
+  copies: number;
 }
+
+/** Copies of one question that a client may answer. The first answer counts. */
+const maxCopies = 4;
 
 export class TaskClient<Stream extends CallStream> extends InnerClient<Stream> {
   /** Its result is for a model. */
@@ -46,9 +54,9 @@ export class TaskClient<Stream extends CallStream> extends InnerClient<Stream> {
   readonly #task: HeardTask;
   readonly #waits = new Map<Questioner, Questioner>();
   /** Oldest first. */
-  readonly #unsent = new Set<Unsent<Stream>>();
-  /** The stream of the request that awaits the result. */
-  #stream: Stream | undefined;
+  readonly #open = new Set<OpenQuestion<Stream>>();
+  /** The streams of the requests that await the result. The client is asked on the last one. */
+  readonly #streams = new Set<Stream>();
 
   constructor(outer: OuterCall<Stream>, task: HeardTask) {
     super(outer, () => undefined);
@@ -57,11 +65,34 @@ export class TaskClient<Stream extends CallStream> extends InnerClient<Stream> {
   }
 
   /** The client awaits the result on a stream of its session, and can be asked there. */
-  awaitedOn(stream: CallStream): void {
+  awaitedOn(stream: AwaitingStream): void {
     // Streams of one session have one type.
-    this.#stream = stream as Stream;
-    for (const { waits, input, send } of this.#unsent) if (this.questions.has(waits, input)) send(this.#stream);
-    this.#unsent.clear();
+    const awaiting = stream as CallStream as Stream;
+    stream.left = () => this.#left(awaiting);
+    this.#streams.add(awaiting);
+    for (const question of this.#open) this.#send(question);
+  }
+
+  /** A request that awaits the result is over. What was asked on its stream is asked again on another one. */
+  #left(stream: Stream): void {
+    this.#streams.delete(stream);
+    for (const question of this.#open) {
+      if (question.on !== stream) continue;
+      question.on = undefined;
+      this.#send(question);
+    }
+  }
+
+  #send(question: OpenQuestion<Stream>): void {
+    const stream = [...this.#streams].at(-1);
+    if (stream === undefined || question.on !== undefined) return;
+    if (question.copies === maxCopies) {
+      this.#outer.carrier.port.inputWithdrawn(question.waits, question.input, 'it is asked again');
+      question.copies = 0;
+    }
+    question.on = stream;
+    question.copies += 1;
+    question.send(stream);
   }
 
   override progressToken(token: JsonRpcId, event: ProgressEvent): JsonRpcId | undefined {
@@ -86,8 +117,9 @@ export class TaskClient<Stream extends CallStream> extends InnerClient<Stream> {
         ...event,
         params: relatedTo(this.#task.publicId, params),
       });
-    if (this.#stream === undefined) this.#unsent.add({ waits, input, send });
-    else send(this.#stream);
+    const question: OpenQuestion<Stream> = { waits, input, send, on: undefined, copies: 0 };
+    this.#open.add(question);
+    this.#send(question);
     this.#task.asked();
   }
 
@@ -95,7 +127,7 @@ export class TaskClient<Stream extends CallStream> extends InnerClient<Stream> {
     const waits: Questioner = {
       id: asker.id,
       answerInput: (input, answer) => {
-        this.#forget(waits, input);
+        this.#forget(waits, input, 'it was answered');
         asker.answerInput(input, answer);
       },
       passInputProgress: (input, params) => asker.passInputProgress(input, params),
@@ -104,18 +136,20 @@ export class TaskClient<Stream extends CallStream> extends InnerClient<Stream> {
     return waits;
   }
 
-  #forget(waits: Questioner, input: InputKey): void {
+  #forget(waits: Questioner, input: InputKey, reason: string): void {
     this.questions.withdraw(waits, input);
-    for (const unsent of this.#unsent)
-      if (unsent.waits === waits && unsent.input === input) this.#unsent.delete(unsent);
+    this.#close((open) => open.waits === waits && open.input === input);
+    this.#outer.carrier.port.inputWithdrawn(waits, input, reason);
     this.#task.asked();
+  }
+
+  #close(isIt: (open: OpenQuestion<Stream>) => boolean): void {
+    for (const open of this.#open) if (isIt(open)) this.#open.delete(open);
   }
 
   override inputWithdrawn(asker: Questioner, input: InputKey, reason: string): void {
     const waits = this.#waits.get(asker);
-    if (waits === undefined) return;
-    this.#forget(waits, input);
-    if (this.#stream !== undefined) this.#outer.carrier.port.inputWithdrawn(waits, input, reason);
+    if (waits !== undefined) this.#forget(waits, input, reason);
   }
 
   override askerEnded(asker: Questioner, reason: string): void {
@@ -123,7 +157,8 @@ export class TaskClient<Stream extends CallStream> extends InnerClient<Stream> {
     this.#waits.delete(asker);
     if (waits === undefined) return;
     this.questions.withdrawAll(waits);
-    if (this.#stream !== undefined) this.#outer.carrier.port.askerEnded(waits, reason);
+    this.#close((open) => open.waits === waits);
+    this.#outer.carrier.port.askerEnded(waits, reason);
     this.#task.asked();
   }
 }

@@ -200,6 +200,72 @@ it('a client of 2025-11-25 is asked on the stream of tasks/result, whenever that
   expect(textIn((await awaited).result ?? {})).toBe('done');
 });
 
+describe('a client of 2025-11-25 that cancels a tasks/result', () => {
+  const asking = async (): Promise<{
+    readonly worker: WorkerUnderTest;
+    readonly client: ClientUnderTest;
+    readonly server: ReturnType<typeof held>;
+    readonly taskId: unknown;
+    readonly cancelLast: () => void;
+  }> => {
+    const worker = await started();
+    const client = await worker.open(latestLegacyRevision, { elicitation: { form: {} } });
+    const server = held(worker);
+    const { taskId } = await begun(worker, client);
+    const cancelLast = (): void => {
+      const params = { requestId: client.lastId(), reason: 'later' };
+      client.say({ kind: 'notification', message: { jsonrpc: '2.0', method: 'notifications/cancelled', params } });
+    };
+    return { worker, client, server, taskId, cancelLast };
+  };
+  const answer = (client: ClientUnderTest, { id }: JsonObject): void =>
+    client.say({ kind: 'response', message: { jsonrpc: '2.0', id: id as number, result: { action: 'decline' } } });
+
+  it('is asked on the stream of the next one', async () => {
+    const { worker, client, server, taskId, cancelLast } = await asking();
+    void client.ask('tasks/result', { taskId });
+    cancelLast();
+    server.answer(question);
+    expect(await stateAfter(client, { taskId, status: 'working' })).toMatchObject({ status: 'input_required' });
+    const awaited = client.ask('tasks/result', { taskId });
+    answer(client, await client.asked.untilSome(({ method }) => method === 'elicitation/create'));
+    await worker.controls.untilSome(({ kind }) => kind === 'answer');
+    server.answer();
+    expect(textIn((await awaited).result ?? {})).toBe('done');
+  });
+
+  it('is asked on the stream of another one, and may still answer what it was asked before', async () => {
+    const { worker, client, server, taskId, cancelLast } = await asking();
+    const awaited = client.ask('tasks/result', { taskId });
+    void client.ask('tasks/result', { taskId });
+    server.answer(question);
+    const [before = {}] = await client.asked.until(1);
+    cancelLast();
+    const { id: requestId } = (await client.asked.until(2))[1] ?? {};
+    answer(client, before);
+    await worker.controls.untilSome(({ kind }) => kind === 'answer');
+    const withdrawn = await client.asked.untilSome(({ method }) => method === 'notifications/cancelled');
+    expect(withdrawn).toMatchObject({ params: { requestId } });
+    server.answer();
+    expect(textIn((await awaited).result ?? {})).toBe('done');
+  });
+
+  it('is asked as often as it does so', async () => {
+    const { worker, client, server, taskId, cancelLast } = await asking();
+    server.answer(question);
+    for (let count = 1; count <= 300; count += 1) {
+      void client.ask('tasks/result', { taskId });
+      await client.asked.until(count);
+      cancelLast();
+    }
+    answer(client, client.asked.values.at(-1) ?? {});
+    expect(await worker.controls.untilSome(({ kind }) => kind === 'answer')).toMatchObject({
+      answer: { result: { action: 'decline' } },
+    });
+    server.answer();
+  });
+});
+
 it('a client of the extension finds questions in the state, and answers them with tasks/update', async () => {
   const worker = await started();
   const client = await worker.open(latestModernRevision, { ...extension, elicitation: { form: {} } });
