@@ -429,9 +429,10 @@ it('doctor asks the gateway that runs where there is no configuration, and names
   const none = await inPipe(['doctor', '--admin', '127.0.0.1:1'], { cwd: empty });
   expect(none).toMatchObject({ status: 78, stdout: '' });
   expect(none.stderr).toMatch(/no configuration in this folder, and no gateway answers at 127\.0\.0\.1:1: /);
-  const file = await configFile(JSON.stringify({ listen: '127.0.0.1:0', admin: address, mcpServers: {} }));
+  // Another program has the address that the file names for clients.
+  const file = await configFile(JSON.stringify({ listen: new URL(server.url).host, admin: address, mcpServers: {} }));
   const beside = await inPipe(['doctor', '-c', file]);
-  expect(beside.stdout).toMatch(/✓ admin: .* is in use by the gateway that runs\n✓ gateway: version/);
+  expect(beside.stdout).toMatch(/! listen: .* in use\n.*\n✓ admin: .* in use by the gateway that runs\n✓ gateway:/);
   const own = await configFile(JSON.stringify({ listen: '127.0.0.1:0', admin: '127.0.0.1:0', mcpServers: {} }));
   const another = await inPipe(['doctor', '-c', own, '--admin', `http://${address}`]);
   expect(another.stdout).toMatch(/✓ admin: 127\.0\.0\.1:0 is free\n✓ gateway: version/);

@@ -17,7 +17,7 @@ import type { Starting } from '../gateway.ts';
 import { answer, answerJson, runCommand } from '../output/outcome.ts';
 import { atThisMachine, type AskOptions } from './admin-port.ts';
 import type { Finding } from './finding.ts';
-import { gatewayFindings, tellingGatewayFindings } from './gateway-findings.ts';
+import { gatewayFindings, listenOf, tellingGatewayFindings } from './gateway-findings.ts';
 import { identityFindings } from './identity-findings.ts';
 import { serverFindings } from './server-findings.ts';
 import { findConfigFile, needSettings, type Overrides } from './settings.ts';
@@ -165,12 +165,18 @@ async function runningFindings(
   const own = askedAt(config, baseFolder);
   const admin = options.admin ?? own;
   const running = options.admin !== undefined || isInUse ? await tellingGatewayFindings({ ...options, admin }) : [];
-  // A gateway that answers at the address of this configuration uses its addresses.
+  // A gateway that answers at the admin address of this configuration uses that one; at which other one it listens, it says itself.
   const isOurs = admin === own && running.some(({ about, state }) => about === 'gateway' && state === 'good');
+  const uses: Readonly<Record<string, string | undefined>> = isOurs
+    ? { admin: config.admin, listen: await listenOf({ ...options, admin }) }
+    : {};
   return [
     ...addresses.map((finding): Finding => {
-      if (!isOurs || finding.state !== 'warning') return finding;
-      return { about: finding.about, state: 'good', text: `${finding.text} by the gateway that runs` };
+      const { about, state, text } = finding;
+      const isUsed = uses[about] === (about === 'listen' ? config.listen : config.admin);
+      return isUsed && state === 'warning'
+        ? { about, state: 'good', text: `${text} by the gateway that runs` }
+        : finding;
     }),
     ...running,
   ];

@@ -61,3 +61,15 @@ export async function tellingGatewayFindings(options: AskOptions): Promise<reado
     return [{ about: 'gateway', state: 'unchecked', text, ...(advice === undefined ? {} : { advice }) }];
   }
 }
+
+/** The address at which a running gateway takes clients; undefined where it does not tell, and where a changed one waits for its next start. */
+export async function listenOf(options: AskOptions): Promise<string | undefined> {
+  try {
+    const { values, restart } = await askApi(options, 'configuration', '/configuration');
+    const listen = values.find(({ path }) => path === 'listen')?.value;
+    return typeof listen === 'string' && !restart.includes('listen') ? listen : undefined;
+  } catch (error) {
+    if (!(error instanceof CommandProblem)) throw error;
+    return undefined; // The warning stays.
+  }
+}
