@@ -139,13 +139,14 @@ export class Interactions {
     );
   }
 
-  async #leave({ response, address }: Exchange, { uid, prompt }: Details): Promise<void> {
+  async #leave({ response, address }: Exchange, { uid, prompt, params }: Details): Promise<void> {
     const { upstream } = this.#options;
     if (upstream === undefined || prompt.name !== 'login') throw new Unwanted(404, 'there is no such page');
+    const asksAgain = typeof params['prompt'] === 'string' && params['prompt'].split(' ').includes('login');
     try {
       response
         .writeHead(303, {
-          location: await upstream.begin(uid),
+          location: await upstream.begin(uid, asksAgain),
           'cache-control': 'no-store',
           'referrer-policy': 'no-referrer',
         })

@@ -19,6 +19,8 @@ class Browser {
   readonly #cookies = new Cookies();
   /** Number of redirects to the provider. */
   signIns = 0;
+  /** Where the provider was asked last. */
+  asked: URL | undefined;
 
   async open(to: string, form?: Readonly<Record<string, string>>): Promise<Arrived> {
     const response = await this.#cookies.ask(new URL(to, url), form);
@@ -28,6 +30,7 @@ class Browser {
     if (next.href.startsWith(back)) return { url: next, text: '' };
     if (next.origin !== provider.issuer) return this.open(next.href);
     this.signIns += 1;
+    this.asked = next;
     return this.open(provider.signedIn(next));
   }
 
@@ -48,13 +51,17 @@ class Browser {
   }
 
   /** Goes where a client sends its user. @returns the page of the consent, or the one that says what went wrong. */
-  begin(verifier = randomBytes(32).toString('base64url')): Promise<Arrived> {
+  begin(
+    verifier = randomBytes(32).toString('base64url'),
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<Arrived> {
     const query = new URLSearchParams({
       client_id: 'listed',
       response_type: 'code',
       redirect_uri: back,
       code_challenge: createHash('sha256').update(verifier).digest('base64url'),
       code_challenge_method: 'S256',
+      ...more,
     });
     return this.open(`/authorize?${query.toString()}`);
   }
@@ -306,4 +313,13 @@ it('groups that the provider says to be null are none, at a sign-in and later', 
   const first = await new Browser().tokens();
   pass();
   for (const tokens of [first, await refresh(first)]) expect(claimsOf(tokens)).not.toHaveProperty('groups');
+});
+
+it('a client that wants the name asked for again has the provider ask for it', async () => {
+  const browser = new Browser();
+  await browser.begin();
+  expect(browser.asked?.searchParams.get('prompt')).toBe(null);
+  await browser.begin(undefined, { prompt: 'login' });
+  expect(browser.signIns).toBe(2);
+  expect(browser.asked?.searchParams.get('prompt')).toBe('login');
 });

@@ -62,14 +62,19 @@ export class Upstream {
     return new URL(this.#options.issuer).host;
   }
 
-  /** The address at which a user signs in. @param uid of the interaction that the user is in. */
-  async begin(uid: string): Promise<string> {
+  /**
+   * The address at which a user signs in.
+   * @param uid of the interaction that the user is in.
+   * @param asksAgain whether an OpenID provider asks for the name again although its own session continues (OpenID Connect Core 3.1.2.1).
+   */
+  async begin(uid: string, asksAgain = false): Promise<string> {
     const client = await import('openid-client');
     const configuration = await this.#discovered();
     const { oauth, parameters, scopes } = this.#options;
     const begun: Begun = { uid, nonce: client.randomNonce(), verifier: client.randomPKCECodeVerifier() };
     return client.buildAuthorizationUrl(configuration, {
       ...parameters,
+      ...(asksAgain && oauth === undefined ? { prompt: withLogin(parameters['prompt']) } : {}),
       redirect_uri: this.#redirectUri,
       scope: scopes.join(' '),
       response_type: 'code',
@@ -318,6 +323,10 @@ export class Upstream {
     return { ...user, upstream };
   }
 }
+
+/** @param prompt that of the configuration, in which `none` may not stand beside another one. */
+const withLogin = (prompt = ''): string =>
+  [...new Set([...prompt.split(' ').filter((each) => each !== '' && each !== 'none'), 'login'])].join(' ');
 
 /** The end of a sign-in if the provider answers no questions: that of its token. */
 function endOf(claims: Readonly<Record<string, unknown>>, seconds: number | undefined, now: number): number {
