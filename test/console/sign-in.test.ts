@@ -132,6 +132,11 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await page.getByRole('button', { name: 'Sign out' }).click();
     await asks();
     await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByLabel('Password').waitFor();
+    // So does one after a sign-in that was begun and left.
+    await page.goto(`http://${admin}/`);
+    await asks();
+    await page.getByRole('button', { name: 'Sign in' }).click();
     await typePassword(page, ann);
     await page.getByRole('button', { name: 'Refuse' }).click();
     await main().getByText('the user has refused').waitFor();

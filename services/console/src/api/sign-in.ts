@@ -53,7 +53,6 @@ export async function beginSignIn({ metadata, scope, client: given }: Challenge)
     code_challenge_method: 'S256',
   }))
     address.searchParams.set(name, value);
-  sessionStorage.removeItem(signedOut);
   const begun: Begun = { server, client, resource, verifier, state, redirectUri, view: location.hash };
   sessionStorage.setItem(place, JSON.stringify(begun));
   location.assign(address);
@@ -107,7 +106,10 @@ export async function finishSignIn(): Promise<Granted> {
     verifier,
     { ...options, additionalParameters: { resource: begun.resource } },
   );
-  return granted(begun, await oauth.processAuthorizationCodeResponse(server, client, code));
+  const said = await oauth.processAuthorizationCodeResponse(server, client, code);
+  // Until a token has come, each new attempt asks for the name again.
+  sessionStorage.removeItem(signedOut);
+  return granted(begun, said);
 }
 
 /** Checks that the answer comes from the issuer that was asked (RFC 9207), and grants. @throws {Error} in words for the user. */
