@@ -120,6 +120,14 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await usersOf(bob);
     await asks();
     await usersOf(ann, bob);
+
+    // The answers for one user are not shown to the next one, whom the gateway may tell nothing.
+    const you = page.getByRole('group', { name: 'You' });
+    await you.getByText('ann').waitFor();
+    await page.evaluate("location.hash = '#token=of-another-user'");
+    await you.getByText('ann').waitFor({ state: 'detached' });
+    await asks();
+    expect(await you.innerText()).toBe('Sign out');
   });
 
   it('a user without a role reads so and signs out, and another user may refuse', async () => {

@@ -36,6 +36,8 @@ const base = new URL('./api/v1/', document.baseURI);
 const token = signal<string | undefined>(undefined);
 /** Whether the page has a key or token; the refusal of a page without one says nothing that its user does not see. */
 export const isKnown = computed(() => token.value !== undefined);
+/** Counts the keys and sign-ins of this page, but not the renewals of a token: each may be of another user. */
+export const users = signal(0);
 /** Whether the API has answered 401, so that the page asks for a key or token. */
 export const needsSignIn = signal(false);
 /** Where a 401 has said that one signs in; undefined where it has not. */
@@ -54,15 +56,20 @@ export function takeToken(): boolean {
 }
 
 export function signIn(given: string): void {
-  token.value = given.trim();
-  renew = undefined;
-  needsSignIn.value = false;
+  take(given.trim(), undefined);
+  users.value += 1;
 }
 
 /** Takes a token that the page has obtained, and the next ones. */
 export function signInWith(granted: Granted): void {
-  signIn(granted.token);
-  ({ renew } = granted);
+  take(granted.token, granted.renew);
+  users.value += 1;
+}
+
+function take(given: string, next: Granted['renew'] | undefined): void {
+  token.value = given;
+  renew = next;
+  needsSignIn.value = false;
 }
 
 /** Replaces a token that is not accepted any more. @returns whether there is another one now. */
@@ -71,7 +78,7 @@ async function renewed(used: string | undefined): Promise<boolean> {
     renewing ??= renew()
       .then((granted) => {
         if (granted === undefined) renew = undefined;
-        else signInWith(granted);
+        else take(granted.token, granted.renew);
       })
       .catch(() => undefined)
       .finally(() => {

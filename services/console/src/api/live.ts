@@ -1,7 +1,7 @@
 /** Answers of the API that are requested again and again while a view shows them. */
 import { signal, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { get, problemWords } from './ask.ts';
+import { get, problemWords, users } from './ask.ts';
 
 export interface Live<Answer> {
   /** The last answer; undefined before the first. */
@@ -17,9 +17,11 @@ const everyMs = 2_000;
 const maxKept = 50;
 const kept = new Map<string, Topic>();
 
+const unasked: Live<unknown> = { value: undefined, problem: undefined, at: 0 };
+
 /** One path, requested once however many parts of the page show it. */
 class Topic {
-  readonly state: Signal<Live<unknown>> = signal({ value: undefined, problem: undefined, at: 0 });
+  readonly state: Signal<Live<unknown>> = signal(unasked);
   readonly #path: string;
   readonly #everyMs: number;
   #watchers = 0;
@@ -38,17 +40,26 @@ class Topic {
 
   watch(): () => void {
     this.#watchers += 1;
-    if (this.#watchers === 1) {
-      this.#ending = new AbortController();
-      this.#isAsking = false;
-      this.ask();
-    }
+    if (this.#watchers === 1) this.#begin();
     return () => {
       this.#watchers -= 1;
       if (this.#watchers > 0) return;
       this.#ending?.abort();
       clearTimeout(this.#timer);
     };
+  }
+
+  #begin(): void {
+    this.#ending = new AbortController();
+    this.#isAsking = false;
+    this.ask();
+  }
+
+  /** Forgets the answers for one user, and one that may be on its way, before another one looks. */
+  forget(): void {
+    this.#ending?.abort();
+    this.state.value = unasked;
+    if (this.isWatched) this.#begin();
   }
 
   /** Requests the path now, and again later. A hidden tab requests nothing until it is visible again. */
@@ -101,3 +112,6 @@ export function refresh(): void {
 }
 
 document.addEventListener('visibilitychange', refresh);
+users.subscribe(() => {
+  for (const topic of kept.values()) topic.forget();
+});
