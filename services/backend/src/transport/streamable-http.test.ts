@@ -1,7 +1,7 @@
 /** The transport with a server that a test plays, on no socket. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Dispatcher } from 'undici';
-import { defaultLimits, type JsonObject, type JsonRpcId } from '@omnibus/protocol';
+import { defaultLimits, RepairCounts, type JsonObject, type JsonRpcId } from '@omnibus/protocol';
 import { ReadingBudget } from './reading-budget.ts';
 import { StreamableHttpTransport } from './streamable-http.ts';
 import type { RequestFailure } from './transport.ts';
@@ -11,10 +11,13 @@ afterEach(() => vi.useRealTimers());
 
 /** One request to the server, and the test's answer. */
 interface Posted {
+  /** Of the standing stream: empty. */
   readonly body: JsonObject;
-  /** Begins the answer: a stream of events, or an error. */
-  begin(status: number): void;
+  /** Begins the answer: a stream of events, or an error. @param type media type. */
+  begin(status: number, type?: string): void;
   say(message: JsonObject): void;
+  /** Writes an event. */
+  write(data: string): void;
   end(): void;
 }
 
@@ -27,22 +30,20 @@ function connected() {
       url: 'http://127.0.0.1:1/mcp',
       headers: {},
       child: undefined,
-      limits: defaultLimits,
+      limits: { ...defaultLimits, repairs: new RepairCounts() },
       reading: new ReadingBudget({ maxBytes: 1_000_000, onWait: () => undefined }).share(),
       openTimeoutMs: 1_000,
       dispatcher: {
         dispatch({ body }: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler) {
           const given = controller as unknown as Dispatcher.DispatchController;
+          const write = (data: string): void => handler.onResponseData?.(given, Buffer.from(`data: ${data}\n\n`));
           handler.onRequestStart?.(given, {});
           posted.push({
-            body: JSON.parse(body as string) as JsonObject,
-            begin: (status) =>
-              handler.onResponseStart?.(given, status, { 'content-type': 'text/event-stream' }, undefined),
-            say: (message) =>
-              handler.onResponseData?.(
-                given,
-                Buffer.from(`data: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`),
-              ),
+            body: JSON.parse((body ?? '{}') as string) as JsonObject,
+            begin: (status, type = 'text/event-stream') =>
+              handler.onResponseStart?.(given, status, type === '' ? {} : { 'content-type': type }, undefined),
+            say: (message) => write(JSON.stringify({ jsonrpc: '2.0', ...message })),
+            write,
             end: () => handler.onResponseEnd?.(given, {}),
           });
           return true;
@@ -88,4 +89,34 @@ it('an answer that cannot be delivered ends its call, however many questions wer
   expect(failed).toEqual([
     [151, { kind: 'lost', problem: expect.stringContaining('could not be delivered') as string }],
   ]);
+});
+
+/** A server that accepts requests with HTTP 202, and answers them on the standing stream. */
+function deferring() {
+  const { transport, posted, failed } = connected();
+  transport.listen();
+  const stream = posted[0] as Posted;
+  stream.begin(200);
+  /** @returns the acceptance, which has not come. */
+  const call = (id: number): (() => void) => {
+    transport.request({ jsonrpc: '2.0', id, method: 'tools/call', params: {} });
+    const post = posted.at(-1) as Posted;
+    return () => {
+      post.begin(202, '');
+      post.end();
+    };
+  };
+  return { stream, failed, call };
+}
+
+it('an answer on the standing stream ends its request, also if it comes before the acceptance', () => {
+  const { stream, failed, call } = deferring();
+  const [first, second, third] = [call(1), call(2), call(3)];
+  stream.say({ id: 1, result: {} });
+  first();
+  second();
+  stream.say({ id: 2, result: {} });
+  third();
+  stream.end();
+  expect(failed).toEqual([[3, { kind: 'lost', problem: expect.any(String) as string }]]);
 });

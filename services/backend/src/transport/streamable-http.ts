@@ -159,11 +159,16 @@ export class StreamableHttpTransport implements Transport {
 
   /** A message on the standing stream. */
   #heard(value: unknown): void {
-    if (this.#deferred.size > 0)
-      for (const each of Array.isArray(value) ? (value as unknown[]) : [value])
-        if (isObject(each) && !('method' in each))
-          for (const open of this.#deferred) if (isSameId(each['id'], open.id)) this.take(open);
+    for (const each of Array.isArray(value) ? (value as unknown[]) : [value]) {
+      const open = isObject(each) && !('method' in each) ? this.#openOf(each['id']) : undefined;
+      // Its HTTP 202 may come later.
+      if (open !== undefined) this.take(open);
+    }
     this.observer.message(value, undefined);
+  }
+
+  #openOf(id: unknown): OpenRequest | undefined {
+    return this.#open.find((each) => isSameId(id, each.id));
   }
 
   /** Some servers accept a request as if it were a notification, and answer it on the standing stream. */
