@@ -68,6 +68,18 @@ it('their lists and calls are answered, and the repair is counted', async () => 
   expect(await open).toMatchObject({ kind: 'fault', fault: { reason: 'upstream.lost' } });
 });
 
+it('a call whose answer on the stream cannot be read ends with that', async () => {
+  const { it, server } = await started({});
+  await using _ = it;
+  server.isWilling = false;
+  const before = it.repairs.rows[0]?.count ?? 0;
+  const open = it.call(session, 'tools/call', act);
+  await expect.poll(() => it.repairs.rows[0]?.count).toBe(before + 1);
+  const { id } = it.heard.values.find(({ method }) => method === 'tools/call') as HeardByServer;
+  server.stream?.write(`data: {"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[}}\n\n`);
+  expect(await open).toMatchObject({ kind: 'fault', fault: { reason: 'upstream.invalid' } });
+});
+
 it.each([
   ['without such a stream', { era: 'legacy' }, undefined],
   [

@@ -1,7 +1,9 @@
 import type { Dispatcher } from 'undici';
+import { featuresOf, type Revision } from '@omnibus/protocol';
 import type { MessageLimits } from './incoming.ts';
 import type { ReadingShare } from './reading-budget.ts';
 import type { Transport, TransportObserver } from './transport.ts';
+import { acceptedCodings } from './unpacker.ts';
 
 /** Sends requests over HTTP. */
 export interface HttpDispatcher extends Pick<Dispatcher, 'dispatch'> {
@@ -34,6 +36,27 @@ export interface TransportMaker {
 /** Header names in lower case, so that a header of the protocol replaces a configured one. */
 export function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+/**
+ * The headers of a POST over Streamable HTTP.
+ * @param configured those of the configuration.
+ * @param sessionId the one that this server gave.
+ * @param revision undefined until it is agreed.
+ */
+export function streamableHeaders(
+  configured: Readonly<Record<string, string>>,
+  sessionId: string | undefined,
+  revision: Revision | undefined,
+): Record<string, string> {
+  return {
+    'accept-encoding': acceptedCodings,
+    ...lowerCased(configured),
+    accept: 'application/json, text/event-stream',
+    'content-type': 'application/json',
+    ...(sessionId === undefined ? {} : { 'mcp-session-id': sessionId }),
+    ...(revision !== undefined && featuresOf(revision).versionHeader ? { 'mcp-protocol-version': revision } : {}),
+  };
 }
 
 /** The address of a request. The path is appended, since one that begins with two slashes would be read as a host. */

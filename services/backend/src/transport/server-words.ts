@@ -1,5 +1,7 @@
 /** Checks values of a server that are sent back to it, and waiting times that it requests: they are used only as far as they are harmless. */
 
+import { isObject, type JsonObject } from '@omnibus/protocol';
+
 /** Bytes of a header with a server's value; HTTP servers allow little for all headers together. */
 const maxLength = 4_096;
 
@@ -67,4 +69,11 @@ export class Reconnecting {
     this.#withoutAnything += 1;
     return Math.max(this.#retryMs, floorMs);
   }
+}
+
+/** Whether a message is an error without a request id (JSON-RPC 2.0, section 5). On a request's own stream it can only be meant for that request. */
+export function isNamelessError(value: unknown): value is JsonObject {
+  return (
+    isObject(value) && 'error' in value && !('method' in value) && (value['id'] === undefined || value['id'] === null)
+  );
 }

@@ -7,7 +7,7 @@ import { printable } from '@omnibus/protocol';
 import type { MessageLimits } from './incoming.ts';
 import type { ReadingShare } from './reading-budget.ts';
 import { hadNoCredentials } from './problems.ts';
-import { ResponseReader, silentObserver } from './response-reader.ts';
+import { ResponseReader, silentObserver, type ResponseObserver } from './response-reader.ts';
 import { Reconnecting, saysSessionGone } from './server-words.ts';
 import type { TransportObserver } from './transport.ts';
 
@@ -17,6 +17,8 @@ export interface StandingStreamOptions {
   readonly reading: ReadingShare;
   readonly get: (lastEventId: string | undefined, reader: ResponseReader) => void;
   readonly message: (value: unknown) => void;
+  /** As in `ResponseObserver`. */
+  readonly invalid: ResponseObserver['invalid'];
   /** The stream was refused or has ended; it may be opened again. */
   readonly stopped: () => void;
   /** The stream was open before, and is now refused in the way in which servers refuse an unknown session. */
@@ -61,7 +63,7 @@ export class StandingStream {
   open(): void {
     if (this.#isClosed) return;
     this.#isStopped = false;
-    const { observer, limits, reading, get, message, sessionGone, lost } = this.#options;
+    const { observer, limits, reading, get, message, invalid, sessionGone, lost } = this.#options;
     const openedAt = performance.now();
     this.#attempts += 1;
     const again = (): void => {
@@ -89,7 +91,7 @@ export class StandingStream {
           this.#reconnecting.isWell();
           message(value);
         },
-        invalid: (problem, _answered, question) => observer.dropped('invalid', problem, question),
+        invalid,
         eventId: (id) => {
           this.#lastEventId = id === '' ? undefined : id;
           this.#reconnecting.hasMoved();

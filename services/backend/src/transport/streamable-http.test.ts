@@ -120,3 +120,17 @@ it('an answer on the standing stream ends its request, also if it comes before t
   stream.end();
   expect(failed).toEqual([[3, { kind: 'lost', problem: expect.any(String) as string }]]);
 });
+
+it.each(['before', 'after'])(
+  'an answer on the standing stream that cannot be read ends its request at once, %s its acceptance',
+  (when) => {
+    const { stream, failed, call } = deferring();
+    const accept = call(1);
+    if (when === 'after') accept();
+    stream.write('{"jsonrpc":"2.0","id":1,"result":{"content":[}}');
+    if (when === 'before') accept();
+    // It answers no request.
+    stream.write('{"jsonrpc":"2.0","id":2,"result":{"content":[}}');
+    expect(failed).toEqual([[1, { kind: 'invalid', problem: expect.stringContaining('cannot be read') as string }]]);
+  },
+);

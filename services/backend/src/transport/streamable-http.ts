@@ -8,7 +8,6 @@
  */
 import { Link, Ring } from '@omnibus/collections';
 import {
-  featuresOf,
   idKey,
   isJsonRpcId,
   isObject,
@@ -22,7 +21,7 @@ import {
 } from '@omnibus/protocol';
 import type { Child, ChildOptions } from './child-process.ts';
 import { Delivery, nameOf } from './delivery.ts';
-import { lowerCased, type HttpOptions } from './http-options.ts';
+import { streamableHeaders, type HttpOptions } from './http-options.ts';
 import { connectionProblem, describeRedirect, describeSilence, describeStatus, hadNoCredentials } from './problems.ts';
 import { answersRequest, doubtsSession, errorIn } from './refusal-body.ts';
 import {
@@ -32,10 +31,9 @@ import {
   type ResponseHeaders,
   type ResponseObserver,
 } from './response-reader.ts';
-import { isSessionId, Reconnecting } from './server-words.ts';
+import { isNamelessError, isSessionId, Reconnecting } from './server-words.ts';
 import { StandingStream } from './standing-stream.ts';
 import type { RequestFailure, Transport, TransportObserver, UnusableQuestion } from './transport.ts';
-import { acceptedCodings } from './unpacker.ts';
 import { startUrlProgram } from './url-program.ts';
 
 export interface StreamableHttpOptions extends HttpOptions {
@@ -145,6 +143,7 @@ export class StreamableHttpTransport implements Transport {
       reading: this.#options.reading,
       get: (lastEventId, reader) => this.#dispatch('GET', undefined, this.#listenHeaders(lastEventId), reader),
       message: (value) => this.#heard(value),
+      invalid: (problem, answered, question) => this.#misheard(problem, answered, question),
       stopped: () => {
         for (const open of this.#deferred)
           this.fail(open, { kind: 'lost', problem: 'the stream on which its answer was to come has ended' });
@@ -165,6 +164,16 @@ export class StreamableHttpTransport implements Transport {
       if (open !== undefined) this.take(open);
     }
     this.observer.message(value, undefined);
+  }
+
+  /** An unreadable message on the standing stream. */
+  #misheard(problem: string, answered: JsonRpcId | null | undefined, question?: UnusableQuestion): void {
+    const open = this.#openOf(answered);
+    if (open !== undefined && this.#deferred.has(open)) this.fail(open, { kind: 'invalid', problem });
+    else {
+      open?.suspect(problem);
+      this.observer.dropped('invalid', problem, question);
+    }
   }
 
   #openOf(id: unknown): OpenRequest | undefined {
@@ -341,16 +350,7 @@ export class StreamableHttpTransport implements Transport {
   }
 
   #setHeaders(): void {
-    this.#headers = {
-      'accept-encoding': acceptedCodings,
-      ...lowerCased(this.#options.headers),
-      accept: 'application/json, text/event-stream',
-      'content-type': 'application/json',
-      ...(this.#sessionId === undefined ? {} : { 'mcp-session-id': this.#sessionId }), // H2
-      ...(this.#revision !== undefined && featuresOf(this.#revision).versionHeader
-        ? { 'mcp-protocol-version': this.#revision }
-        : {}),
-    };
+    this.#headers = streamableHeaders(this.#options.headers, this.#sessionId, this.#revision); // H2
   }
 
   #deleteSession(): Promise<void> {
@@ -385,7 +385,7 @@ class OpenRequest extends Link implements ResponseObserver {
   /** Undefined while its stream has brought no event. */
   #reconnecting: Reconnecting | undefined;
   resumptions = 0;
-  /** The problem of an unreadable event on its stream, which may have been the answer. */
+  /** The problem of an unreadable event, which may have been the answer. */
   #unreadable: string | undefined;
   timer: NodeJS.Timeout | undefined;
   /** Whether its response now comes over a GET that resumes the stream; the POST itself was accepted. */
@@ -434,9 +434,13 @@ class OpenRequest extends Link implements ResponseObserver {
       this.#transport.fail(this, { kind: 'invalid', problem });
       return;
     }
-    // A later event may be the answer. If none has come by the end of the stream, this one counts as the answer.
-    if (answered === undefined) this.#unreadable ??= problem;
+    if (answered === undefined) this.suspect(problem);
     this.#transport.observer.dropped('invalid', problem, question);
+  }
+
+  /** A later event may be the answer. If none has come by the end of the response, the unreadable one counts as the answer. */
+  suspect(problem: string): void {
+    this.#unreadable ??= problem;
   }
 
   eventId(eventId: string): void {
@@ -462,11 +466,4 @@ class OpenRequest extends Link implements ResponseObserver {
     else if (isSent || this.isResumed) this.#transport.resume(this, problem);
     else this.#transport.fail(this, { kind: 'not-sent', problem, hadNoCredentials: hadNoCredentials(error) });
   }
-}
-
-/** Whether a message is an error without a request id (JSON-RPC 2.0, section 5). On a request's own stream it can only be meant for that request. */
-function isNamelessError(value: unknown): value is JsonObject {
-  return (
-    isObject(value) && 'error' in value && !('method' in value) && (value['id'] === undefined || value['id'] === null)
-  );
 }
