@@ -74,17 +74,46 @@ it.each([
   },
 );
 
-it('a server that refuses credentials is not asked for the older transport', async () => {
+it.each([
+  ['401', 401, {}],
+  ['403 and a challenge', 403, { 'www-authenticate': 'Bearer' }],
+])('a server that refuses credentials with %s is not asked for the older transport', async (_how, status, headers) => {
   const asked: (string | undefined)[] = [];
   await using it = await AdapterUnderTest.start({
     first(request, response) {
       asked.push(request.method);
       request.resume();
-      response.writeHead(401).end();
+      response.writeHead(status, headers).end();
       return true;
     },
   });
   await it.adapter.firstAttempt;
-  expect(it.record.problem).toContain('401');
+  expect(it.record).toMatchObject({ problem: expect.stringContaining(String(status)) as string });
   expect(asked).not.toContain('GET');
+});
+
+it('a server that has spoken the newer transport and now answers 403 refuses credentials, also if it opens a stream', async () => {
+  let isRefusing = false;
+  await using it = await AdapterUnderTest.start(
+    {
+      says({ method, session }, response) {
+        if (!isRefusing) return undefined;
+        response.writeHead(method === 'tools/call' && session !== undefined ? 404 : 403).end();
+        return 'silence';
+      },
+      get(response) {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+      },
+    },
+    { era: 'legacy', connectTimeout: '1s' },
+  );
+  await it.adapter.firstAttempt;
+  expect(it.record.status).toBe('up');
+  await it.gets.until(1);
+  isRefusing = true;
+  await it.call(newRequestKey() as string as SessionKey, 'tools/call', { name: 'act', arguments: {} });
+  await expect
+    .poll(() => it.record)
+    .toMatchObject({ problem: expect.stringContaining('403') as string, trouble: 'credentials' });
+  expect(it.gets.values).toHaveLength(1);
 });

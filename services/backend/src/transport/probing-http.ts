@@ -9,6 +9,8 @@ import type { RequestFailure, Transport, TransportObserver } from './transport.t
 /** The findings about a server, for its next connections. */
 export interface HttpVerdict {
   isEventSource: boolean;
+  /** Whether it has spoken Streamable HTTP; left out while that is not known. */
+  isStreamable?: boolean;
 }
 
 type Create = (observer: TransportObserver) => Transport;
@@ -17,12 +19,14 @@ type Create = (observer: TransportObserver) => Transport;
 const noSuchPost: ReadonlySet<number> = new Set([500, 501]);
 
 /**
- * Whether a failure may come from a server of the older transport: a refusal, or a page. A server that does not take our credentials (401) does not take them
- * there either, so such a refusal is reported unchanged; 403 is also the answer to a form without a token against forgery.
+ * Whether a failure may come from a server of the older transport: a refusal, or a page. A server that does not take our credentials does not take them
+ * there either, so such a refusal is reported unchanged: 401, and 403 with a challenge. Without one, 403 is also the answer to a form without a token
+ * against forgery, but not from a server that has spoken the newer transport.
  */
-function mayBeOlder(failure: RequestFailure): boolean {
+function mayBeOlder(failure: RequestFailure, { isStreamable }: HttpVerdict): boolean {
   if (failure.kind === 'invalid') return failure.saidNothing === true;
   if (failure.kind !== 'refused' || failure.httpStatus === 401) return false;
+  if (failure.httpStatus === 403) return isStreamable !== true && failure.isChallenge !== true;
   return (failure.httpStatus >= 400 && failure.httpStatus < 500) || noSuchPost.has(failure.httpStatus);
 }
 
@@ -90,6 +94,7 @@ export class ProbingHttpTransport implements Transport {
   }
 
   agreed(revision: Revision): void {
+    this.#verdict.isStreamable = !this.#verdict.isEventSource;
     this.#current.agreed(revision);
   }
 
@@ -106,7 +111,7 @@ export class ProbingHttpTransport implements Transport {
       ...this.#observer,
       requestFailed: (id, failure) => {
         const opening = this.#opening;
-        if (opening?.id === id && mayBeOlder(failure)) void this.#fallBack(opening, failure);
+        if (opening?.id === id && mayBeOlder(failure, this.#verdict)) void this.#fallBack(opening, failure);
         else this.#observer.requestFailed(id, failure);
       },
     };

@@ -47,6 +47,8 @@ export interface EndedResponse {
   readonly errorBody: string;
   /** Where a redirect leads to; left out otherwise. */
   readonly location?: string;
+  /** Whether a 403 says how to show credentials (`WWW-Authenticate`); left out if not. */
+  readonly isChallenge?: true;
   /** The server's challenge in a refusal for too few rights (RFC 6750, 3.1); left out otherwise. */
   readonly lacking?: Challenge;
   /** Milliseconds after which the server takes the request; left out where it does not say. */
@@ -88,8 +90,12 @@ function locationIn({ location }: ResponseHeaders): { readonly location?: string
 }
 
 function refusalOf(status: number, mediaType: string, headers: ResponseHeaders): EndedResponse {
-  const challenge = status === 403 ? readChallenge(headers['www-authenticate']) : undefined;
-  if (challenge?.error === insufficientScope) return { status, mediaType, errorBody: '', lacking: challenge };
+  const { 'www-authenticate': header } = headers;
+  if (status === 403 && header !== undefined) {
+    const challenge = readChallenge(header);
+    const isLacking = challenge.error === insufficientScope;
+    return { status, mediaType, errorBody: '', isChallenge: true, ...(isLacking ? { lacking: challenge } : {}) };
+  }
   return { status, mediaType, errorBody: '', ...(status < 400 ? locationIn(headers) : waitIn(status, headers)) };
 }
 

@@ -294,6 +294,7 @@ export class StreamableHttpTransport implements Transport {
         httpStatus: status,
         problem: describeStatus(response),
         doubtsSession: doubtsSession(response),
+        isChallenge: response.isChallenge,
         retryAfterMs: response.retryAfterMs,
         ...said,
       });

@@ -19,7 +19,7 @@ export type RequestFailure =
   | { readonly kind: 'session-gone'; readonly problem: string }
   /**
    * The server refused the request with an HTTP error, which may have a JSON-RPC error; `isAnswer` when that has the request's id or none. `doubtsSession`:
-   * it sounds as if the server did not know our session any more.
+   * it sounds as if the server did not know our session any more. `isChallenge`: it says how to show credentials.
    */
   | {
       readonly kind: 'refused';
@@ -30,6 +30,7 @@ export type RequestFailure =
       readonly error?: JsonRpcErrorObject;
       readonly isAnswer?: boolean;
       readonly doubtsSession?: boolean;
+      readonly isChallenge?: boolean | undefined;
     }
   /** The request may have been executed. */
   | { readonly kind: 'lost'; readonly problem: string }
