@@ -18,6 +18,7 @@ import type {
   ProgressEvent,
   ServerName,
   SessionKey,
+  SourceTool,
   StreamId,
 } from '@omnibus/protocol';
 import type { ClientDialect, ServerAnswer, TaskMode } from '../dialect/dialect.ts';
@@ -47,6 +48,8 @@ export interface CallStream {
   send(text: string): void;
   /** Whether its answer may be bytes that are at another process: it keeps no copy. Left out if it may not. */
   readonly takesAway?: boolean;
+  /** Called when a run calls a tool, of which the answer may have results; left out where that is of no use. */
+  takesFrom?(source: SourceTool): void;
   /** Completes a server's answer for the request; left out where nothing is added. */
   completed?(answer: ServerAnswer): ServerAnswer;
   /** @param member `"result":…` or `"error":…`, serialised. */

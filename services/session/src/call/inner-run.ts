@@ -177,7 +177,11 @@ export abstract class InnerRun<Stream extends CallStream> extends OpenRequest {
 
   /** Its answer may contain the result of a tool. @param tool the server's own name of it. */
   protected uses(server: ServerName, tool: string): void {
-    this.#called.set(`${server}/${tool}`, { server, tool });
+    const key = `${server}/${tool}`;
+    if (this.#called.has(key)) return;
+    const source = { server, tool };
+    this.#called.set(key, source);
+    this.outer.stream.takesFrom?.(source);
   }
 
   /** Progress of one request must increase (basic/utilities/progress), so it counts reports of all calls. */

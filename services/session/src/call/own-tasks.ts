@@ -1,11 +1,13 @@
 /** Tasks that the gateway itself runs, beside those of servers. The path of a call knows this interface only; a feature has the tasks. */
 import type {
+  EndpointName,
   ExtensionTaskMethod,
   GatewayFault,
   JsonObject,
   ServerNotice,
   SessionKey,
   SessionTaskMethod,
+  SourceTool,
   WorkerId,
 } from '@omnibus/protocol';
 import type { TaskAddress } from '../public-ids/task-ids.ts';
@@ -28,6 +30,9 @@ export interface OwnTaskRequest {
   readonly task: TaskAddress;
   /** The session that asks; undefined for a request without one. */
   readonly session: SessionKey | undefined;
+  readonly endpoint: EndpointName;
+  /** Whether its sender may have results of a tool now. */
+  readonly mayHave: (source: SourceTool) => boolean;
   /** Takes questions of the task while its result is awaited; left out if the client cannot be asked that way. */
   readonly stream?: AwaitingStream;
   /** The worker that the edge has found gone. */
@@ -43,8 +48,8 @@ export type OwnTaskAnswer =
 
 export interface OwnTasks {
   serve(request: OwnTaskRequest): OwnTaskAnswer;
-  /** The tasks of a session, oldest first. */
-  list(session: SessionKey): readonly JsonObject[];
+  /** The tasks of a session, oldest first. @param mayHave whether the session may have results of a tool now. */
+  list(session: SessionKey, mayHave: OwnTaskRequest['mayHave']): readonly JsonObject[];
   /** How its tasks use a session: one runs, or all have ended and are kept; undefined if it has none. */
   useOf(session: SessionKey): 'running' | 'kept' | undefined;
   /** Another worker holds the session from now on, and answers that its tasks have failed. */

@@ -1,20 +1,23 @@
 /** Requests of a session about tasks that the gateway itself runs. */
 import type { View } from '@omnibus/catalog';
-import { ownServer, type JsonRpcRequest, type SessionTaskMethod } from '@omnibus/protocol';
+import { ownServer, type JsonRpcRequest, type SessionTaskMethod, type SourceTool } from '@omnibus/protocol';
+import { mayHaveResult } from '../call/may-have-result.ts';
 import type { OwnTaskAnswer } from '../call/own-tasks.ts';
 import type { PostStream } from '../streams/post-stream.ts';
 import type { SessionParts } from './session-parts.ts';
 
 /** @returns undefined if the request is for servers. */
 export function ownTaskAnswer(
-  { host: { ownTasks }, client, forwarding }: Pick<SessionParts, 'host' | 'client' | 'forwarding'>,
+  { host: { ownTasks, barrier }, client, forwarding }: Pick<SessionParts, 'host' | 'client' | 'forwarding'>,
   method: SessionTaskMethod,
   { params = {} }: JsonRpcRequest,
   { stream, view }: { readonly stream: PostStream; readonly view: View },
 ): OwnTaskAnswer | undefined {
   if (ownTasks === undefined) return undefined;
+  const { key, facts, asking } = client;
+  const mayHave = (source: SourceTool): boolean => mayHaveResult({ view, facts, barrier }, source);
   if (method === 'tasks/list') {
-    const tasks = params['cursor'] === undefined ? ownTasks.list(client.key) : [];
+    const tasks = params['cursor'] === undefined ? ownTasks.list(key, mayHave) : [];
     if (tasks.length === 0) return undefined;
     // The gateway's own tasks are the first page, and those of servers follow.
     const [server] = view.taskServers();
@@ -24,5 +27,7 @@ export function ownTaskAnswer(
   }
   const { taskId } = params;
   const task = typeof taskId === 'string' ? forwarding.tasks.open(taskId) : undefined;
-  return task?.server === ownServer ? ownTasks.serve({ method, params, task, session: client.key, stream }) : undefined;
+  return task?.server === ownServer
+    ? ownTasks.serve({ method, params, task, session: key, endpoint: asking.endpoint, mayHave, stream })
+    : undefined;
 }

@@ -435,7 +435,7 @@ export class StatelessRequests {
     const { caller } = waiter.command;
     const task = this.#calls.taskOf(waiter.command, params);
     if (task?.server === ownServer)
-      answerOwnTask(this.#host, { waiter, method, task }, (problem) => this.#deny(waiter, problem));
+      answerOwnTask(this.#host, { waiter, view, method, task }, (problem) => this.#deny(waiter, problem));
     else if (task === undefined || !view.definition.servers.includes(task.server)) this.#refuse(waiter, 'task.unknown');
     else if (serverFeatures(view, task.server).hasExtensionTasks) this.#calls.start(waiter, view, method);
     else {

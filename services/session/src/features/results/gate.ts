@@ -13,6 +13,7 @@ import type { Metrics } from '@omnibus/telemetry';
 import type { Barrier } from '../../call/barrier.ts';
 import type { CallFollower, CallStream, ForwardedCall } from '../../call/client-port.ts';
 import type { Gate, GateRun } from '../../call/gates.ts';
+import { mayHaveResult } from '../../call/may-have-result.ts';
 import { WaitingRequest } from '../../call/open-requests.ts';
 import type { ServedClient } from '../../call/transforms.ts';
 import { requestedBy } from '../../call/public-messages.ts';
@@ -164,15 +165,9 @@ class Read<Stream extends CallStream> {
     return bound ?? results?.maxTokens ?? usualTokens;
   }
 
-  /** Rights and blocks of now decide, as about the call that the result is from. */
   #mayRead(stored: StoredResult): boolean {
-    const { view } = this.#call;
-    return sourcesOf(stored).every(
-      ({ server, tool }) =>
-        view.definition.servers.includes(server) &&
-        view.mayHaveTask(server, tool) &&
-        this.#parts.barrier.problemOf(this.#run.port.facts, server, tool, true) === undefined,
-    );
+    const reader = { view: this.#call.view, facts: this.#run.port.facts, barrier: this.#parts.barrier };
+    return sourcesOf(stored).every((source) => mayHaveResult(reader, source));
   }
 
   #refuse(outcome: Exclude<Outcome, 'read' | 'limited'>, problem: string): void {

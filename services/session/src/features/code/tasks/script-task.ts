@@ -15,11 +15,13 @@ import {
   notificationText,
   ownServer,
   toErrorObject,
+  type EndpointName,
   type GatewayFault,
   type JsonObject,
   type JsonRpcId,
   type ProgressEvent,
   type SessionKey,
+  type SourceTool,
   type WorkerId,
 } from '@omnibus/protocol';
 import type { Deadline } from '@omnibus/lifecycle';
@@ -28,7 +30,7 @@ import { shareOf } from '../../../call/client-of.ts';
 import type { CallStream } from '../../../call/client-port.ts';
 import { Forwarding } from '../../../call/forward.ts';
 import type { ServerAnswer } from '../../../call/inner-stream.ts';
-import type { AwaitingStream, TaskProgress } from '../../../call/own-tasks.ts';
+import type { AwaitingStream, OwnTaskRequest, TaskProgress } from '../../../call/own-tasks.ts';
 import type { OuterCall } from '../../../call/outer-call.ts';
 import { TaskIds } from '../../../public-ids/task-ids.ts';
 import { TaskClient, type HeardTask } from './task-client.ts';
@@ -71,6 +73,7 @@ export class ScriptTask<Stream extends CallStream = CallStream> implements CallS
   readonly session: SessionKey | undefined;
   /** Whose share of the tasks that are kept it counts in. */
   readonly share: string;
+  readonly endpoint: EndpointName;
   readonly createdAt = Date.now();
   readonly ttl: number;
   /** The call that the script answers. */
@@ -82,6 +85,8 @@ export class ScriptTask<Stream extends CallStream = CallStream> implements CallS
   readonly #forwarding: Forwarding<CallStream>;
   readonly #begunBy: OuterCall<Stream>;
   readonly #end: () => void;
+  /** The tools that it has called. */
+  readonly #sources: SourceTool[] = [];
   #isAwaited = true;
   #outcome: TaskOutcome | undefined;
   #answer: ServerAnswer | undefined;
@@ -96,6 +101,7 @@ export class ScriptTask<Stream extends CallStream = CallStream> implements CallS
     this.trace = stream.trace;
     this.tap = stream.tap;
     this.session = port.session;
+    this.endpoint = port.caller.endpoint;
     this.share = shareOf(port.caller, port.facts);
     this.publicId = new TaskIds(host.sealer, port.caller.principal, {
       owner: port.key,
@@ -166,6 +172,11 @@ export class ScriptTask<Stream extends CallStream = CallStream> implements CallS
     return undefined;
   }
 
+  /** A request about it is one about all tools that it has called. */
+  isFor({ endpoint, mayHave }: Pick<OwnTaskRequest, 'endpoint' | 'mayHave'>): boolean {
+    return endpoint === this.endpoint && this.#sources.every(mayHave);
+  }
+
   // --- what its client sees --------------------------------------------------------------------------------------------------
 
   /** As 2025-11-25 has it. */
@@ -223,6 +234,10 @@ export class ScriptTask<Stream extends CallStream = CallStream> implements CallS
   send(text: string): void {
     if (this.#isAwaited) this.#begunBy.stream.send(text);
     else this.#begunBy.carrier.port.push(text);
+  }
+
+  takesFrom(source: SourceTool): void {
+    this.#sources.push(source);
   }
 
   completed(answer: ServerAnswer): ServerAnswer {

@@ -144,12 +144,14 @@ export class ScriptTasks implements OwnTasks {
     if (place !== undefined && place.worker !== this.#worker)
       return session === undefined && gone !== place.worker ? { elsewhere: place.worker } : lost(request);
     const task = this.#tasks.get(id);
-    if (task === undefined || task.session !== session) return { fault: fault('task.unknown') };
+    if (task === undefined || task.session !== session || !task.isFor(request)) return { fault: fault('task.unknown') };
     return session === undefined ? ofExtension(task, request) : ofSession(task, request);
   }
 
-  list(session: SessionKey): readonly JsonObject[] {
-    return [...(this.#ofSessions.get(session) ?? [])].map(({ task }) => task);
+  list(session: SessionKey, mayHave: OwnTaskRequest['mayHave']): readonly JsonObject[] {
+    return [...(this.#ofSessions.get(session) ?? [])]
+      .filter((each) => each.isFor({ endpoint: each.endpoint, mayHave }))
+      .map(({ task }) => task);
   }
 
   useOf(session: SessionKey): 'running' | 'kept' | undefined {
