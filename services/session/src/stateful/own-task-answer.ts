@@ -2,6 +2,7 @@
 import type { View } from '@omnibus/catalog';
 import { ownServer, type JsonRpcRequest, type SessionTaskMethod, type SourceTool } from '@omnibus/protocol';
 import { mayHaveResult } from '../call/may-have-result.ts';
+import { cursorOf } from '../call/routes/list-page.ts';
 import type { OwnTaskAnswer } from '../call/own-tasks.ts';
 import type { PostStream } from '../streams/post-stream.ts';
 import type { SessionParts } from './session-parts.ts';
@@ -17,7 +18,7 @@ export function ownTaskAnswer(
   const { key, facts, asking } = client;
   const mayHave = (source: SourceTool): boolean => mayHaveResult({ view, facts, barrier }, source);
   if (method === 'tasks/list') {
-    const tasks = params['cursor'] === undefined ? ownTasks.list(key, mayHave) : [];
+    const tasks = cursorOf(params) === undefined ? ownTasks.list(key, mayHave) : [];
     if (tasks.length === 0) return undefined;
     // The gateway's own tasks are the first page, and those of servers follow.
     const [server] = view.taskServers();

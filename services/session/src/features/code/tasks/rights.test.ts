@@ -77,3 +77,11 @@ it('does not exist at another endpoint', async () => {
   client.become(callerOf('ann'));
   await end();
 });
+
+it.each(['', null])('is in a list that is asked for with the cursor %j', async (cursor) => {
+  const worker = await started({});
+  const client = await worker.open(latestLegacyRevision);
+  const { taskId, end } = await begun(worker, client);
+  expect(await client.ask('tasks/list', { cursor })).toMatchObject({ result: { tasks: [{ taskId }] } });
+  await end();
+});
