@@ -9,6 +9,7 @@ import {
   resultText,
   type ErrorReason,
   type ExchangeMethod,
+  type GatewayFault,
   type JsonRpcRequest,
   type ListKind,
   type ListMethod,
@@ -161,7 +162,7 @@ export class Serving {
       const own = ownTaskAnswer(this.#parts, method, request, { stream, view });
       if (own === undefined) forwarding.forward(stream, id, method, params, view);
       else if ('until' in own) this.#holdUntil(request, stream, own.until);
-      else if ('fault' in own) this.#refuse(stream, request, own.fault.reason, own.fault.message);
+      else if ('fault' in own) this.#refuseFor(stream, request, own.fault);
       else if ('result' in own) stream.answer(resultText(id, JSON.stringify(own.result)));
     } else this.#refuse(stream, request, 'method.unknown', `${method}: no server behind this endpoint runs tasks`);
   }
@@ -196,18 +197,16 @@ export class Serving {
     return this.keptBytes + uri.length <= host.limits.maxSessionBytesPerSession && host.hasRoomFor(uri.length);
   }
 
-  #refuse(
-    stream: PostStream,
-    { id, method, params = {} }: JsonRpcRequest,
-    reason: ErrorReason,
-    message?: string,
-  ): void {
+  #refuse(stream: PostStream, request: JsonRpcRequest, reason: ErrorReason, message?: string): void {
+    this.#refuseFor(stream, request, fault(reason, message));
+  }
+
+  #refuseFor(stream: PostStream, { id, method, params = {} }: JsonRpcRequest, gatewayFault: GatewayFault): void {
     const {
       host: { metrics, watchers },
       client,
     } = this.#parts;
-    const gatewayFault = fault(reason, message);
-    metrics.refused(reason);
+    metrics.refused(gatewayFault.reason);
     stream.refuse(id, gatewayFault);
     watchers.refused(client, { id, method, params, trace: stream.trace }, gatewayFault);
   }

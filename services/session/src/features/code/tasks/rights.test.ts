@@ -85,3 +85,17 @@ it.each(['', null])('is in a list that is asked for with the cursor %j', async (
   expect(await client.ask('tasks/list', { cursor })).toMatchObject({ result: { tasks: [{ taskId }] } });
   await end();
 });
+
+it('has the whole error of a script that was refused later', async () => {
+  const rules = [{ id: 'one', what: [`omnibus/${coderNames.run}`], quota: '1/day' }];
+  const worker = await started({ auth: { keys: { file: 'keys.yaml' } }, limits: { rules } });
+  const client = await worker.open(latestLegacyRevision, {}, callerOf('ann'));
+  await run(client);
+  const { result } = await run(client, { task: {} });
+  const plain = await run(client);
+  expect(plain.error?.data).toMatchObject({ reason: 'limit.quota' });
+  const { taskId } = result?.['task'] as JsonObject;
+  const { error } = await client.ask('tasks/result', { taskId });
+  expect(Object.keys(error?.data ?? {})).toEqual(Object.keys(plain.error?.data ?? {}));
+  expect(error?.data).toMatchObject({ reason: 'limit.quota' });
+});
