@@ -31,18 +31,23 @@ const forgetting = (clear) => (timer) => {
   timers.delete(timer);
   clear(timer);
 };
-Object.assign(globalThis, {
+const clocks = {
   setTimeout: recorded(setTimeout, true),
   setInterval: recorded(setInterval, false),
   clearTimeout: forgetting(clearTimeout),
   clearInterval: forgetting(clearInterval),
-});
+};
+Object.assign(globalThis, clocks);
 
 // Registered before those of the file, so that it runs after them.
 afterAll(() => {
   for (const timer of timers) clearTimeout(timer);
   const left = [
     ...(vi.isFakeTimers() ? ['a clock that is turned'] : []),
+    // A spy on a function of a turned clock stays when the clock is gone.
+    ...Object.keys(clocks)
+      .filter((name) => globalThis[name] !== clocks[name])
+      .map((name) => `another ${name}`),
     ...(process.cwd() === folder ? [] : ['another working directory']),
     ...(process.exitCode === undefined ? [] : ['an exit status']),
     ...[...new Set([...Object.keys(environment), ...Object.keys(process.env)])]

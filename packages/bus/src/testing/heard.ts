@@ -28,7 +28,7 @@ export class Heard<Value> {
   /** @throws {Error} with the values that came if fewer come in two minutes. */
   until(count: number): Promise<Value[]> {
     if (this.values.length >= count) return Promise.resolve(this.values);
-    return new Promise((resolve, reject) => {
+    const waited = new Promise<Value[]>((resolve, reject) => {
       const limit = setTimeout(() => {
         reject(new Error(`waited for ${count} values, and heard ${JSON.stringify(this.values)}`));
       }, limitMs);
@@ -40,5 +40,8 @@ export class Heard<Value> {
         },
       });
     });
+    // A test may stop waiting.
+    waited.catch(() => undefined);
+    return waited;
   }
 }
