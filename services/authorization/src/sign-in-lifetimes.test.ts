@@ -4,6 +4,7 @@ import { decodeJwt } from 'jose';
 import { AuthorizationUnderTest, Cookies, formOf } from './authorization-under-test.ts';
 import { digestOf, leastCost, type UserRecord } from './users.ts';
 
+const dayMs = 86_400_000;
 const password = 'correct horse battery staple';
 const grant = 'urn:ietf:params:oauth:grant-type:device_code';
 const key = Buffer.alloc(32, 7);
@@ -103,6 +104,8 @@ it('their consents are revoked at the start, their browsers must sign in again, 
 
 it('the account page has the day on which each program was last used', async () => {
   const day = (): string => new Date().toISOString().slice(0, 10);
+  // At noon, so that the browser's sign-in has ended when the next day begins, whenever this runs.
+  vi.setSystemTime((Math.ceil(Date.now() / dayMs) + 0.5) * dayMs);
   const first = day();
   const ann = await signIn('ann');
   let { tokens } = ann;
