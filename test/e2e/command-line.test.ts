@@ -8,12 +8,11 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { natsUsers } from '@omnibus/bus';
 import { freePorts, startNatsServer } from '@omnibus/bus/testing';
 import { version } from '@omnibus/protocol';
-import { saidHere } from '../support/command-here.ts';
-import { startGateway } from '../support/gateway.ts';
+import { inHere, saidHere } from '../support/command-here.ts';
+import { serveOnce, startGatewayHere } from '../support/gateway-here.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { fixturePath, omnibusProgram, root, sealing, startProcess } from '../support/processes.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
-import { inPipe } from '../support/terminal.ts';
 import { Upstream } from '../support/upstream.ts';
 
 let folder: string;
@@ -22,9 +21,16 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** Runs a command: in this process, unless it serves, or reads what programs write while this process is busy with their servers. */
-async function omnibus(...args: string[]): Promise<{ readonly status: number; readonly output: string }> {
-  if (!['serve', 'doctor'].includes(args[0] ?? '')) return saidHere(args, { env: sealing });
+interface Said {
+  readonly status: number;
+  readonly output: string;
+}
+
+/** Runs a command in this process. */
+const omnibus = (...args: string[]): Promise<Said> => saidHere(args, { env: sealing });
+
+/** Runs a command that reads what programs write while this process is busy with their servers, or that begins to serve, in a process of its own. */
+async function inProcess(...args: string[]): Promise<Said> {
   const running = startProcess('node', [omnibusProgram, ...args], sealing);
   const [status] = (await once(running.child, 'close')) as [number | null];
   return { status: status ?? -1, output: running.output() };
@@ -147,33 +153,29 @@ it('serve refuses a configuration that it cannot run with, and says why', async 
     status: 78,
     output: expect.stringContaining('expected HOST:PORT') as string,
   });
-  await using gateway = await startGateway('embedded', { mcpServers: {} });
-  const taken = new URL(gateway.url).host;
-  expect(await omnibus('serve', '-c', file, '--listen', taken, '--admin', '127.0.0.1:0')).toMatchObject({
+  const another = createServer().listen(0, '127.0.0.1');
+  await once(another, 'listening');
+  const taken = `127.0.0.1:${(another.address() as AddressInfo).port}`;
+  expect(await inProcess('serve', '-c', file, '--listen', taken, '--admin', '127.0.0.1:0')).toMatchObject({
     status: 1,
     output: expect.stringContaining(`${taken} is in use; choose another address with --listen`) as string,
   });
   // An address for documentation (RFC 5737), which no machine has.
   const elsewhere = '192.0.2.1:7300';
   const open = await configFile('mcpServers: {}\nauth: none');
-  expect(await omnibus('serve', '-c', open, '--listen', elsewhere, '--admin', '127.0.0.1:0')).toMatchObject({
-    status: 1,
-    output: expect.stringContaining(
-      `omnibus: the edge: ${elsewhere} is no address of this machine; choose another address with --listen`,
-    ) as string,
-  });
-  expect(await omnibus('serve', '-c', open, '--listen', '127.0.0.1:0', '--admin', taken)).toMatchObject({
-    status: 1,
-    output: expect.stringContaining(
-      `omnibus: the admin port: ${taken} is in use; choose another address with --admin`,
-    ) as string,
-  });
+  await expect(serveOnce({ config: open, listen: elsewhere })).rejects.toThrow(
+    `the edge: ${elsewhere} is no address of this machine; choose another address with --listen`,
+  );
+  await expect(serveOnce({ config: open, admin: taken })).rejects.toThrow(
+    `the admin port: ${taken} is in use; choose another address with --admin`,
+  );
+  another.close();
 });
 
 it('a changed configuration is applied without touching servers that did not change; a broken one is not applied', async () => {
   await using upstream = await Upstream.start();
   const child = { command: 'node', args: [fixturePath('stdio-server')] };
-  await using gateway = await startGateway('embedded', { mcpServers: { child, going: { url: upstream.url } } });
+  await using gateway = await startGatewayHere('embedded', { mcpServers: { child, going: { url: upstream.url } } });
   using client = await RawClient.open(gateway.url);
   await client.untilTools((names) => names.length === 6);
   const pidOf = async (): Promise<string> =>
@@ -246,7 +248,7 @@ it('the banner does not wait for a hung server; only the server with an unset va
 
 it('health, readiness and metrics are served on the admin port', async () => {
   await using upstream = await Upstream.start();
-  await using gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url } } });
+  await using gateway = await startGatewayHere('embedded', { mcpServers: { up: { url: upstream.url } } });
   using client = await RawClient.open(gateway.url);
   await client.untilTools((names) => names.length === 1);
   await client.callTool('echo');
@@ -381,7 +383,7 @@ it('doctor checks everything, and advises on what is wrong', async () => {
       },
     }),
   );
-  const { status, output } = await omnibus('doctor', '-c', file, '--bus', 'nats://127.0.0.1:1');
+  const { status, output } = await inProcess('doctor', '-c', file, '--bus', 'nats://127.0.0.1:1');
   expect(status).toBe(78);
   guarded.close();
   expect(output).toMatch(/! configuration: .* has mistakes, .*\n✗ configuration: .* mcpServers\.unset\.env\.A: /);
@@ -404,37 +406,37 @@ it('doctor checks everything, and advises on what is wrong', async () => {
 });
 
 it('docs with an empty topic lists the topics, and nats setup names the mistake in --bus memory and not the file', async () => {
-  const listed = await inPipe(['docs', '']);
-  expect(listed).toMatchObject({ status: 0, stdout: (await inPipe(['docs'])).stdout });
+  const listed = await inHere(['docs', '']);
+  expect(listed).toMatchObject({ status: 0, stdout: (await inHere(['docs'])).stdout });
   const file = await configFile('mcpServers: {}\nbus: nats://127.0.0.1:1\n');
-  const { status, stderr } = await inPipe(['nats', 'setup', '--bus', 'memory', '-c', file]);
+  const { status, stderr } = await inHere(['nats', 'setup', '--bus', 'memory', '-c', file]);
   expect(status).toBe(64);
   expect(stderr).toMatch(/--bus memory is the bus inside one process.*\n {4}Name the NATS to set up: --bus nats:/);
 });
 
 it('doctor asks the gateway that runs where there is no configuration, and names both where there is none', async () => {
   await using server = await Upstream.start();
-  await using gateway = await startGateway('embedded', {
+  await using gateway = await startGatewayHere('embedded', {
     mcpServers: { good: { url: server.url }, gone: { url: 'http://127.0.0.1:1/mcp', connectTimeout: '2s' } },
   });
   const address = await gateway.admin(gateway.backend);
   const empty = join(folder, 'empty');
   await mkdir(empty, { recursive: true });
-  const running = await inPipe(['doctor', '--admin', address], { cwd: empty });
+  const running = await inHere(['doctor', '--admin', address], { cwd: empty });
   expect(running.status).toBe(78);
   expect(running.stdout).toMatch(/✓ gateway: version \S+ runs at 127\.0\.0\.1:\d+: 1 process, 1 of 2 servers up/);
   expect(running.stdout).toMatch(/✗ gateway: server gone is down: .*\n {4}Is the server running/);
-  const named = await inPipe(['doctor', '--json'], { cwd: empty, env: { OMNIBUS_ADMIN: address } });
+  const named = await inHere(['doctor', '--json'], { cwd: empty, env: { OMNIBUS_ADMIN: address } });
   expect(JSON.parse(named.stdout)).toContainEqual(expect.objectContaining({ about: 'gateway', state: 'bad' }));
-  const none = await inPipe(['doctor', '--admin', '127.0.0.1:1'], { cwd: empty });
+  const none = await inHere(['doctor', '--admin', '127.0.0.1:1'], { cwd: empty });
   expect(none).toMatchObject({ status: 78, stdout: '' });
   expect(none.stderr).toMatch(/no configuration in this folder, and no gateway answers at 127\.0\.0\.1:1: /);
   // Another program has the address that the file names for clients.
   const file = await configFile(JSON.stringify({ listen: new URL(server.url).host, admin: address, mcpServers: {} }));
-  const beside = await inPipe(['doctor', '-c', file]);
+  const beside = await inHere(['doctor', '-c', file]);
   expect(beside.stdout).toMatch(/! listen: .* in use\n.*\n✓ admin: .* in use by the gateway that runs\n✓ gateway:/);
   const own = await configFile(JSON.stringify({ listen: '127.0.0.1:0', admin: '127.0.0.1:0', mcpServers: {} }));
-  const another = await inPipe(['doctor', '-c', own, '--admin', `http://${address}`]);
+  const another = await inHere(['doctor', '-c', own, '--admin', `http://${address}`]);
   expect(another.stdout).toMatch(/✓ admin: 127\.0\.0\.1:0 is free\n✓ gateway: version/);
 });
 
@@ -539,7 +541,7 @@ it('doctor works as a user with the permissions of one role, and says what it co
 
 it('status shows the processes and their servers, as a table and as JSON', async () => {
   await using server = await Upstream.start();
-  await using gateway = await startGateway('nats', { mcpServers: { up: { url: server.url } } });
+  await using gateway = await startGatewayHere('nats', { mcpServers: { up: { url: server.url } } });
   using client = await RawClient.open(gateway.url);
   await client.untilTools((names) => names.length > 0);
   const admins = await Promise.all(gateway.processes.map((each) => gateway.admin(each)));

@@ -26,6 +26,22 @@ function loaded(): { readonly serveHere: typeof serveHere } {
 }
 
 /**
+ * Starts a gateway of one process that cannot start, in this process.
+ * @throws {Error} in the words that `omnibus serve` prints before it ends.
+ */
+export async function serveOnce(options: {
+  readonly config: string;
+  readonly listen?: string;
+  readonly admin?: string;
+}): Promise<void> {
+  const served = await loaded().serveHere(
+    { role: 'all', listen: anyPort, admin: anyPort, bus: undefined, input: false, ...options },
+    { env: process.env, log: { write: () => undefined }, print: () => undefined, showPage: () => false },
+  );
+  await served.stop();
+}
+
+/**
  * Starts a gateway in this process.
  * @param config the configuration file, without addresses, log and bus.
  * @param environment variables for references of the configuration. The process has them not: a program that a server is inherits none.
