@@ -3,8 +3,8 @@
  * compare-and-set, so only one decision counts, and it is used once.
  */
 import { shortApproval, type ApprovalRecord, type ApprovalState, type WorkerId } from '@omnibus/protocol';
-import type { Bus, KeyValue, KeyValueEntry, Watch } from './bus.ts';
-import { isConflict } from './errors.ts';
+import type { Bus, KeyValue, Watch } from './bus.ts';
+import { changeValue } from './change-value.ts';
 import { approvalsBucket } from './subjects.ts';
 
 /** The decision about a waiting call. */
@@ -17,9 +17,6 @@ export interface ApprovalDecision {
   /** With `approved`: milliseconds for which further calls are allowed; left out for this call alone. */
   readonly forMs?: number | undefined;
 }
-
-/** Several processes may change a record at once; each try starts from the latest value. */
-const maxTries = 5;
 
 export class ApprovalBoard {
   readonly #bucket: KeyValue<ApprovalRecord>;
@@ -116,19 +113,11 @@ export class ApprovalBoard {
     return this.#change(id, (record) => ({ ...record, worker }));
   }
 
-  async #change(id: string, changed: (record: ApprovalRecord) => ApprovalRecord): Promise<ApprovalRecord> {
-    for (let tries = 1; ; tries += 1) {
-      const entry: KeyValueEntry<ApprovalRecord> | undefined = await this.#bucket.get(id);
-      if (entry === undefined) throw new Error(`there is no call ${id} that waits for an approval`);
-      const next = changed(entry.value);
-      if (next === entry.value) return next;
-      try {
-        await this.#bucket.update(id, next, entry.revision);
-        return next;
-      } catch (error) {
-        if (!isConflict(error) || tries >= maxTries) throw error;
-      }
-    }
+  #change(id: string, changed: (record: ApprovalRecord) => ApprovalRecord): Promise<ApprovalRecord> {
+    return changeValue(this.#bucket, id, (record) => {
+      if (record === undefined) throw new Error(`there is no call ${id} that waits for an approval`);
+      return changed(record);
+    });
   }
 }
 

@@ -4,12 +4,9 @@
  */
 import type { ConversationLabel, ConversationRecord } from '@omnibus/protocol';
 import type { Bus, KeyValue } from './bus.ts';
-import { isConflict } from './errors.ts';
+import { changeValue } from './change-value.ts';
 import { deleteUnchanged } from './room.ts';
 import { conversationsBucket } from './subjects.ts';
-
-/** Several workers may change a record at once; each try starts from the latest value. */
-const maxTries = 10;
 
 /** A label is not there, or may not be removed; the message is for a person. */
 export class LabelProblem extends Error {
@@ -58,21 +55,15 @@ export class ConversationBoard {
     labels: readonly ConversationLabel[],
     keepMs: number,
   ): Promise<{ readonly record: ConversationRecord; readonly added: readonly ConversationLabel[] }> {
-    for (let tries = 1; ; tries += 1) {
-      const entry = await this.#bucket.get(of.id);
-      const present = entry !== undefined && entry.value.until > Date.now() ? entry.value : undefined;
+    let added: readonly ConversationLabel[] = [];
+    const record = await changeValue(this.#bucket, of.id, (kept): ConversationRecord => {
+      const present = kept !== undefined && kept.until > Date.now() ? kept : undefined;
       const carried = present?.labels ?? [];
-      const added = labels.filter(({ label }) => !carried.some((each) => each.label === label));
-      if (present !== undefined && added.length === 0 && isFresh(present, keepMs)) return { record: present, added };
-      const next: ConversationRecord = { ...of, labels: [...carried, ...added], until: Date.now() + keepMs };
-      try {
-        if (entry === undefined) await this.#bucket.create(of.id, next);
-        else await this.#bucket.update(of.id, next, entry.revision);
-        return { record: next, added };
-      } catch (error) {
-        if (!isConflict(error) || tries >= maxTries) throw error;
-      }
-    }
+      added = labels.filter(({ label }) => !carried.some((each) => each.label === label));
+      if (present !== undefined && added.length === 0 && isFresh(present, keepMs)) return present;
+      return { ...of, labels: [...carried, ...added], until: Date.now() + keepMs };
+    });
+    return { record, added };
   }
 
   /** Calls back with each conversation that has labels. */
@@ -95,27 +86,19 @@ export class ConversationBoard {
     label: string,
     refusal: (record: ConversationRecord) => LabelProblem | undefined,
   ): Promise<{ readonly record: ConversationRecord; readonly cleared: ConversationLabel }> {
-    for (let tries = 1; ; tries += 1) {
-      const entry = await this.#bucket.get(id);
-      if (entry === undefined || entry.value.until <= Date.now())
+    let found!: { readonly record: ConversationRecord; readonly cleared: ConversationLabel };
+    await changeValue(this.#bucket, id, (record) => {
+      if (record === undefined || record.until <= Date.now())
         throw new LabelProblem('unknown', `there is no conversation ${id} with labels`);
-      const { value: record, revision } = entry;
       const refused = refusal(record);
       if (refused !== undefined) throw refused;
       const cleared = record.labels.find((each) => each.label === label);
       if (cleared === undefined)
         throw new LabelProblem('unknown', `conversation ${id} does not have the label ${JSON.stringify(label)}`);
-      try {
-        await this.#bucket.update(
-          id,
-          { ...record, labels: record.labels.filter((each) => each !== cleared) },
-          revision,
-        );
-        return { record, cleared };
-      } catch (error) {
-        if (!isConflict(error) || tries >= maxTries) throw error;
-      }
-    }
+      found = { record, cleared };
+      return { ...record, labels: record.labels.filter((each) => each !== cleared) };
+    });
+    return found;
   }
 
   /** Removes the record of a conversation that has expired. @returns when it expires; undefined if it is gone. */

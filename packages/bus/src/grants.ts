@@ -4,12 +4,10 @@
  */
 import type { BlockRecord, GrantRecord } from '@omnibus/protocol';
 import type { Bus, KeyValue, Watch } from './bus.ts';
-import { isConflict } from './errors.ts';
+import { changeValue } from './change-value.ts';
 import { deleteUnchanged, Room } from './room.ts';
 import { grantsBucket } from './subjects.ts';
 
-/** Several processes may change a record at once; each try starts from the latest value. */
-const maxTries = 5;
 /** Records that are over stay visible for a day. */
 const shownMs = 86_400_000;
 
@@ -93,18 +91,12 @@ export class Grants {
    * @throws {Error} with a message for the person.
    */
   async change(id: string, changed: (record: GrantRecord) => GrantRecord): Promise<GrantRecord> {
-    for (let tries = 1; ; tries += 1) {
-      const entry = await this.#bucket.get(id);
-      if (entry === undefined) throw new Error(`there is no grant ${id}`);
-      const next = changed(entry.value);
-      try {
-        await this.#bucket.update(id, next, entry.revision);
-        this.#put(next);
-        return next;
-      } catch (error) {
-        if (!isConflict(error) || tries >= maxTries) throw error;
-      }
-    }
+    const next = await changeValue(this.#bucket, id, (record) => {
+      if (record === undefined) throw new Error(`there is no grant ${id}`);
+      return changed(record);
+    });
+    this.#put(next);
+    return next;
   }
 
   /**

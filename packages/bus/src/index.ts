@@ -51,6 +51,7 @@ export { examineNats, findLoginProblem, openNatsBus, setUpNats } from './nats/op
 export type { NatsExamination } from './nats/examine.ts';
 export type { NatsLogin } from './nats/login.ts';
 export type { NatsPlace } from './nats/place.ts';
+export { changeValue } from './change-value.ts';
 export { ApprovalBoard } from './approvals.ts';
 export { Blocks } from './blocks.ts';
 export { ConversationBoard, LabelProblem, type ConversationOf } from './conversations.ts';

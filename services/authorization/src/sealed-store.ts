@@ -1,6 +1,6 @@
 /** A bucket with encrypted values, under keys that reveal nothing. */
 import { hash } from 'node:crypto';
-import { BusError, isConflict, type KeyValue } from '@omnibus/bus';
+import { changeValue, isConflict, type KeyValue } from '@omnibus/bus';
 import type { JsonObject } from '@omnibus/protocol';
 import type { Secrets } from './secrets.ts';
 
@@ -8,9 +8,6 @@ export interface Kept<Value> {
   readonly value: Value;
   readonly revision: number;
 }
-
-/** How often a change is tried when others change the same value at the same time. */
-const maxAttempts = 8;
 
 export class SealedStore {
   readonly #bucket: KeyValue<string>;
@@ -47,20 +44,11 @@ export class SealedStore {
   /** Changes a value, and tries again when others change it at the same time. @param make gives the new value; undefined leaves the old one. */
   async change<Value>(kind: string, id: string, make: (value: Value | undefined) => Value | undefined): Promise<void> {
     const key = keyOf(kind, id);
-    for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
-      const entry = await this.#bucket.get(key);
-      const text = entry === undefined ? undefined : this.#secrets.open(this.#place(key), entry.value);
+    await changeValue(this.#bucket, key, (sealed) => {
+      const text = sealed === undefined ? undefined : this.#secrets.open(this.#place(key), sealed);
       const value = make(text === undefined ? undefined : (JSON.parse(text) as Value));
-      if (value === undefined) return;
-      const sealed = this.#sealed(key, value);
-      if (
-        await won(() =>
-          entry === undefined ? this.#bucket.create(key, sealed) : this.#bucket.update(key, sealed, entry.revision),
-        )
-      )
-        return;
-    }
-    throw new BusError('revision-conflict', 'the value was changed by others each time');
+      return value === undefined ? sealed : this.#sealed(key, value);
+    });
   }
 
   async delete(kind: string, id: string): Promise<void> {

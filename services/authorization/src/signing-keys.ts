@@ -3,7 +3,7 @@
  * signs, and an old one stays as long as a token signed with it may be valid.
  */
 import { generateKeyPairSync, randomBytes, type JsonWebKey } from 'node:crypto';
-import type { KeyValue, Watch } from '@omnibus/bus';
+import { changeValue, type KeyValue, type Watch } from '@omnibus/bus';
 import type { Secrets } from './secrets.ts';
 
 const hourMs = 3_600_000;
@@ -123,28 +123,21 @@ export class SigningKeys {
    */
   async #change(make: (ring: readonly SigningKey[]) => readonly SigningKey[]): Promise<boolean> {
     const { bucket, secrets } = this.#options;
-    for (;;) {
-      const entry = await bucket.get(ringKey);
-      const found = entry === undefined ? [] : this.#read(entry.value);
-      // They are encrypted with a sealing key that this process gets with its restart: until then it goes on with the keys that it has.
-      if (found === undefined && this.#ring.length > 0) return false;
+    let next: readonly SigningKey[] | undefined;
+    await changeValue(bucket, ringKey, (sealed) => {
+      const found = sealed === undefined ? [] : this.#read(sealed);
+      // They are encrypted with a sealing key that this process gets with its restart. Until then it uses the keys that it has.
+      next = undefined;
+      if (found === undefined && this.#ring.length > 0) return sealed;
       const ring = found ?? [];
-      const next = make(ring);
+      next = make(ring);
       // Later, no process needs the older sealing key for them. Not at a start, when others may wait for their restart, in which they get the new one.
-      const isOutdated = entry !== undefined && this.#ring.length > 0 && !secrets.isUpToDate(place, entry.value);
-      if (next === ring && !isOutdated) {
-        this.#take(ring);
-        return true;
-      }
-      const sealed = secrets.seal(place, JSON.stringify(next));
-      try {
-        await (entry === undefined ? bucket.create(ringKey, sealed) : bucket.update(ringKey, sealed, entry.revision));
-        this.#take(next);
-        return true;
-      } catch (error) {
-        if ((error as { readonly kind?: string }).kind !== 'revision-conflict') throw error;
-      }
-    }
+      const isOutdated = sealed !== undefined && this.#ring.length > 0 && !secrets.isUpToDate(place, sealed);
+      return next === ring && !isOutdated ? sealed : secrets.seal(place, JSON.stringify(next));
+    });
+    if (next === undefined) return false;
+    this.#take(next);
+    return true;
   }
 
   close(): void {

@@ -4,7 +4,7 @@
  * is lost until the next day or month.
  */
 import { hash } from 'node:crypto';
-import { BusError, isConflict, type KeyValue } from '@omnibus/bus';
+import { changeValue, type KeyValue } from '@omnibus/bus';
 import type { QuotaRecord } from '@omnibus/protocol';
 
 export type Window = 'day' | 'month';
@@ -47,8 +47,6 @@ const firstChunk = 8;
 /** Time that a lease should last: each new one costs a round trip. */
 const lastsMs = 5_000;
 const refusedMs = 1_000;
-/** Attempts at a change while others change the same key. */
-const maxAttempts = 16;
 const maxLeases = 50_000;
 /** Bound on concurrent returns of leases, since the bus carries calls too. */
 const atOnce = 100;
@@ -169,33 +167,20 @@ export class Quotas {
     lease.chunk = isFast ? lease.chunk * 2 : Math.max(1, Math.floor(lease.chunk / 2));
     lease.leasedAt = now;
     try {
-      const store = bucket(lease.window);
-      for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
-        const entry = await store.get(lease.key);
-        const used = entry?.value.used ?? 0;
+      let size = 0;
+      await changeValue(bucket(lease.window), lease.key, (record) => {
+        const used = record?.used ?? 0;
         const remaining = most - used;
         lease.isUnknown = false;
-        if (remaining <= 0) {
-          lease.refusedUntil = clock() + refusedMs;
-          return;
-        }
         // A debt, from use that was counted afterwards, is paid first.
-        const size = Math.min(
+        size = Math.min(
           remaining,
           Math.max(1, -lease.left + 1, Math.min(lease.chunk, Math.ceil(remaining / (2 * workers())))),
         );
-        if (
-          !(await isWritten(
-            entry === undefined
-              ? store.create(lease.key, { used: used + size })
-              : store.update(lease.key, { used: used + size }, entry.revision),
-          ))
-        )
-          continue;
-        lease.left += size;
-        return;
-      }
-      throw new BusError('revision-conflict', 'others lease from the same quota all the time');
+        return size <= 0 ? record : { used: used + size };
+      });
+      if (size <= 0) lease.refusedUntil = clock() + refusedMs;
+      else lease.left += size;
     } catch {
       // The refusal and a metric say that the quota is unknown.
       lease.isUnknown = true;
@@ -208,32 +193,12 @@ export class Quotas {
     const back = lease.left;
     lease.left = 0;
     try {
-      const store = this.#options.bucket(lease.window);
-      for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
-        const entry = await store.get(lease.key);
-        if (entry === undefined && back > 0) return;
-        const record = { used: Math.max(0, (entry?.value.used ?? 0) - back) };
-        if (
-          await isWritten(
-            entry === undefined ? store.create(lease.key, record) : store.update(lease.key, record, entry.revision),
-          )
-        )
-          return;
-      }
+      await changeValue(this.#options.bucket(lease.window), lease.key, (record) =>
+        record === undefined && back > 0 ? record : { used: Math.max(0, (record?.used ?? 0) - back) },
+      );
     } catch {
       // An unreturned lease counts as used, so that the quota is not exceeded.
     }
-  }
-}
-
-/** @returns false when another was faster. */
-async function isWritten(write: Promise<number>): Promise<boolean> {
-  try {
-    await write;
-    return true;
-  } catch (error) {
-    if (isConflict(error)) return false;
-    throw error;
   }
 }
 

@@ -3,14 +3,13 @@
  * worker at a time, so the bounds of an owner hold over all workers; the bucket bounds the bytes of all owners.
  */
 import { randomBytes } from 'node:crypto';
-import { isConflict, openingAdvice, resultBuckets, type Bus, type KeyValue } from '@omnibus/bus';
+import { changeValue, openingAdvice, resultBuckets, type Bus, type KeyValue } from '@omnibus/bus';
 import type { ResultBounds } from '@omnibus/catalog';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { OwnedResults, StoredResult } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 
 const sweepMs = 60_000;
-const maxAttempts = 10;
 /** Results that were read last, since a reader comes back for the next range. */
 const maxCached = 4;
 const maxCachedBytes = 32 * 1024 * 1024;
@@ -137,21 +136,14 @@ export class ResultStore {
    */
   async #change(owner: string, change: (present: Owned[number][]) => Owned): Promise<readonly string[]> {
     const { owners } = await this.#buckets();
-    for (let attempt = 1; ; attempt += 1) {
-      const entry = await owners.get(owner);
-      const present = entry?.value.results ?? [];
+    let gone: readonly string[] = [];
+    await changeValue(owners, owner, (owned) => {
+      const present = owned?.results ?? [];
       const results = change([...present]);
-      try {
-        if (results.length === 0) {
-          if (entry !== undefined) await owners.delete(owner, entry.revision);
-        } else if (entry === undefined) await owners.create(owner, { results });
-        else await owners.update(owner, { results }, entry.revision);
-        return present.flatMap(({ id }) => (results.some((each) => each.id === id) ? [] : [id]));
-      } catch (error) {
-        // Another call of the same owner was first.
-        if (!isConflict(error) || attempt === maxAttempts) throw error;
-      }
-    }
+      gone = present.flatMap(({ id }) => (results.some((each) => each.id === id) ? [] : [id]));
+      return results.length === 0 ? undefined : { results };
+    });
+    return gone;
   }
 
   #cache(key: string, stored: StoredResult): void {
