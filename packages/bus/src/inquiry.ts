@@ -17,7 +17,10 @@ export interface InquiryOptions<Item, Payload> {
   readonly workers: Pick<PresenceWatch<Sign>, 'state'>;
   /** The question to one worker about these items. */
   readonly payload: (items: readonly Item[]) => Payload;
-  /** Those of the items that the worker says it holds. @param askedAt when it was asked that question, on the clock of `performance.now()`. */
+  /**
+   * @param askedAt when the worker was asked that question, on the clock of `performance.now()`.
+   * @returns those of the items that the worker says it holds.
+   */
   readonly heldOf: (answer: Payload, items: readonly Item[], askedAt: number) => ReadonlySet<Item>;
   /** How often an item was sent, or undefined when it has ended. An answer concerns only sendings before the question. */
   readonly attemptOf: (item: Item) => number | undefined;
@@ -25,13 +28,16 @@ export interface InquiryOptions<Item, Payload> {
   readonly lost: (item: Item) => void;
 }
 
-/** Time between two checks of a worker that has not answered: at first, and at most. */
+/**
+ * Milliseconds until the first check of a worker that has not answered. The time doubles with each check, up to `lookMs`.
+ * It starts again from here when the worker did not listen, since the worker may be back at NATS in a moment.
+ * A check asks a worker that did not listen again.
+ */
 const firstLookMs = 100;
 const lookMs = 500;
-/** Time until the next question to a worker that did not listen, times the number of such questions: it may be back at NATS in a moment. */
-const unheardMs = 100;
-/** The question is sent again at the first checks, since NATS may have lost it with a node, and then at each of this number. */
+/** The first checks, 100, 300 and 700 ms after the question, send it again: NATS may have lost it with a node. */
 const firstTries = 3;
+/** Later, each of so many checks sends it again. */
 const looksPerTry = 4;
 /** Sendings of a question whose answers count: those of a busy worker come late. */
 const maxPending = 4;
@@ -165,18 +171,10 @@ export class Inquiry<Item, Payload> {
     if (question.unheard > 1 && bus.connected && workers.state(question.worker) !== 'alive')
       this.#end(question, () => false);
     else if (question.unheard > maxDeaf) this.#giveUp(question);
-    else this.#askSoon(question);
-  }
-
-  #askSoon(question: Question<Item, Payload>): void {
-    const { bus, clock } = this.#options;
-    const delayMs = unheardMs * question.unheard;
-    if (delayMs >= lookMs) return;
-    question.next?.cancel();
-    question.next = clock.schedule(delayMs, () => {
-      if (bus.connected) this.#send(question);
-      else this.#lookLater(question);
-    });
+    else if (question.unheard === 1) {
+      question.looks = 0;
+      this.#lookLater(question);
+    }
   }
 
   #left(question: Question<Item, Payload>): Suspect<Item>[] {
