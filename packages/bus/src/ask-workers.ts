@@ -4,8 +4,12 @@ import type { Bus, PendingRequest } from './bus.ts';
 import type { PresenceWatch, Sign } from './presence.ts';
 import type { Subject } from './subject.ts';
 
-/** Milliseconds before the question to a silent worker is repeated, which is safe: at first, since NATS may have lost it with a node, and at most. */
+/**
+ * Milliseconds before the question to a silent worker is repeated, at first.
+ * NATS may have lost it with a node, and a repetition is safe.
+ */
 const firstAgainMs = 100;
+/** The same at most. It doubles with each repetition. */
 const againMs = 500;
 /** Time after which a worker that does not answer, and is not known to be lost, is no longer waited for. */
 const giveUpMs = 10_000;

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { newWorkerId, ownFormats, presenceMs, type WorkerId } from '@omnibus/protocol';
 import { MemoryBus } from './memory/bus.ts';
-import type { Bus, Watch } from './bus.ts';
-import { Heartbeat, PresenceWatch, type Sign } from './presence.ts';
+import type { Watch } from './bus.ts';
+import { Heartbeat, PresenceWatch, type PresenceBus, type Sign } from './presence.ts';
 import { subject } from './subject.ts';
 
 const signs = subject<Sign>('signs');
@@ -234,8 +234,8 @@ it('a process that is connected again knows a worker that started meanwhile as s
     afterReconnect: () => ({ close: () => undefined }),
     subscribe: bus.subscribe.bind(bus),
     publish: bus.publish.bind(bus),
-  } as unknown as Bus;
-  const heartOf = (worker: WorkerId, at: Bus): Heartbeat<object> =>
+  };
+  const heartOf = (worker: WorkerId, at: PresenceBus): Heartbeat<object> =>
     new Heartbeat<object>({
       bus: at,
       clock,

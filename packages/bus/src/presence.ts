@@ -31,8 +31,14 @@ interface Clock {
   schedule(delayMs: number, run: () => void): { cancel(): void };
 }
 
+/** The part of a bus by which its processes learn of each other. */
+export type PresenceBus = Pick<
+  Bus,
+  'isShared' | 'connected' | 'reconnects' | 'region' | 'process' | 'afterReconnect' | 'subscribe' | 'publish'
+>;
+
 interface PresenceOptions<S extends Sign> {
-  readonly bus: Bus;
+  readonly bus: PresenceBus;
   readonly clock: Clock;
   readonly subject: Subject<S>;
 }
@@ -436,7 +442,7 @@ export class Heartbeat<More extends object> {
   }
 }
 
-function spoken<More extends object>(sign: Said & More, { region, process }: Bus): Sign & More {
+function spoken<More extends object>(sign: Said & More, { region, process }: PresenceBus): Sign & More {
   return {
     ...sign,
     formats: ownFormats,

@@ -40,8 +40,8 @@ export interface OpenedRequest extends PendingRequest {
 }
 
 /**
- * A class, since V8 gives each object literal with a getter a shape of its own, in the old generation. The shape holds the getter with all that it knows, so that
- * no request and no call would leave the young generation as garbage.
+ * A class: V8 gives each object literal with a getter a shape of its own, in the old generation.
+ * The shape holds the getter and all that the getter refers to, so requests and calls would become old before they are garbage.
  */
 class Opened implements OpenedRequest {
   readonly replyTo: string;

@@ -1,6 +1,7 @@
 /**
- * Sends the messages of one turn of the event loop in one write. A write to the socket takes more processor time than all other work on a small message,
- * at its sender and at its receiver. Alone, the client of NATS writes after each callback, so once for each socket that has brought a message.
+ * Sends the messages of one turn of the event loop in one write.
+ * A write to the socket takes more processor time than all other work on a small message, at its sender and at its receiver.
+ * Alone, the client of NATS writes after each callback, so once for each socket that has brought a message.
  */
 import type { NatsConnection, PublishOptions } from '@nats-io/transport-node';
 

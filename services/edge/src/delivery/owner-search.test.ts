@@ -67,7 +67,7 @@ it('a worker gets a question again that was lost with the connection, as soon as
   expect([found, bus.after.size]).toEqual([['held'], 0]);
 });
 
-it('a search that begins without a connection goes on as soon as there is one', async () => {
+it('a search that begins without a connection continues as soon as there is one', async () => {
   const bus = new BreakingBus(({ what }) => expect.fail(what));
   const worker = newWorkerId('session');
   await bus.subscribe(subjects.sessionAdopt(worker), (_session, reply) => reply({ outcome: 'held', worker }));

@@ -109,7 +109,10 @@ export class CallClient implements ClientPort<CallStream> {
     return this.#of.host.factsOf(this.asking);
   }
 
-  /** The call goes on with this request: its sender, capabilities, log level and progress token count from now on. */
+  /**
+   * The client continues the call with this request.
+   * From now on, its sender, capabilities, log level and progress token replace those of the request before.
+   */
   goesOn(latest: PendingReply): void {
     const { caller, context } = latest.command;
     this.latest = latest;

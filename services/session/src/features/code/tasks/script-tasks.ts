@@ -28,12 +28,15 @@ const keepMs = 60_000;
 /** Milliseconds in which a script may answer a client of the extension at once. A longer one becomes a task. */
 const directMs = 1_000;
 
+/** A task, whatever the streams of its client. */
+type KeptTask = Pick<ScriptTask, keyof ScriptTask>;
+
 export class ScriptTasks implements OwnTasks {
   readonly #worker: WorkerId;
   /** By id; those that have ended are in the order of their ends. */
-  readonly #tasks = new Map<string, ScriptTask>();
+  readonly #tasks = new Map<string, KeptTask>();
   /** The same by session, in the order in which they began. */
-  readonly #ofSessions = new Map<SessionKey, Set<ScriptTask>>();
+  readonly #ofSessions = new Map<SessionKey, Set<KeptTask>>();
 
   constructor(worker: WorkerId) {
     this.#worker = worker;
@@ -47,16 +50,14 @@ export class ScriptTasks implements OwnTasks {
 
   /** @param begin begins the script, which answers the call that it gets. */
   begin<Stream extends CallStream>(outer: OuterCall<Stream>, begin: (inner: OuterCall<CallStream>) => void): void {
-    const begun = new ScriptTask(outer, this.#worker);
-    begin(begun.outer);
+    const task = new ScriptTask(outer, this.#worker);
+    begin(task.outer);
     const { stream, id, carrier } = outer;
     // Nothing is kept of a script that was refused before it began.
-    if (begun.outcome?.kind === 'fault') {
-      stream.refuse(id, begun.outcome.fault);
+    if (task.outcome?.kind === 'fault') {
+      stream.refuse(id, task.outcome.fault);
       return;
     }
-    // Its stream is only used by itself.
-    const task = begun as unknown as ScriptTask;
     this.#add(task);
     void task.ended.then(() => this.#ended(task, carrier.host.wheel));
     if (carrier.port.taskMode() === 'requested') answerWith(task, outer);
@@ -64,7 +65,7 @@ export class ScriptTasks implements OwnTasks {
   }
 
   /** Answers with the outcome if it comes at once, else with the task. */
-  #answerSoon<Stream extends CallStream>(task: ScriptTask, outer: OuterCall<Stream>): void {
+  #answerSoon<Stream extends CallStream>(task: KeptTask, outer: OuterCall<Stream>): void {
     const { stream, id, carrier } = outer;
     const waiting = new WaitingRequest(
       outer,
@@ -93,7 +94,7 @@ export class ScriptTasks implements OwnTasks {
     });
   }
 
-  #ended(task: ScriptTask, wheel: DeadlineWheel): void {
+  #ended(task: KeptTask, wheel: DeadlineWheel): void {
     const { id, share, createdAt, ttl } = task;
     if (!this.#tasks.delete(id)) return;
     this.#tasks.set(id, task);
@@ -108,12 +109,12 @@ export class ScriptTasks implements OwnTasks {
   }
 
   /** Forgets those of some tasks that ended first. */
-  #bound(isOne: (task: ScriptTask) => boolean, max: number): void {
+  #bound(isOne: (task: KeptTask) => boolean, max: number): void {
     const ended = [...this.#tasks.values()].filter((task) => task.outcome !== undefined && isOne(task));
     for (const task of ended.slice(0, Math.max(0, ended.length - max))) this.#forget(task);
   }
 
-  #add(task: ScriptTask): void {
+  #add(task: KeptTask): void {
     const { id, session } = task;
     this.#tasks.set(id, task);
     if (session === undefined) return;
@@ -121,7 +122,7 @@ export class ScriptTasks implements OwnTasks {
     this.#ofSessions.set(session, own.add(task));
   }
 
-  #forget(task: ScriptTask): void {
+  #forget(task: KeptTask): void {
     const { id, session, expiry } = task;
     expiry?.cancel();
     this.#tasks.delete(id);
@@ -191,7 +192,7 @@ export class ScriptTasks implements OwnTasks {
   }
 }
 
-function answerWith<Stream extends CallStream>(task: ScriptTask, outer: OuterCall<Stream>): void {
+function answerWith<Stream extends CallStream>(task: KeptTask, outer: OuterCall<Stream>): void {
   task.answered();
   answerResult(outer, { task: task.task });
 }
@@ -204,7 +205,7 @@ function answerResult<Stream extends CallStream>({ carrier, stream, id }: OuterC
 const faultOf = (outcome: Exclude<TaskOutcome, { kind: 'result' }>): GatewayFault =>
   outcome.kind === 'fault' ? outcome.fault : fault('params.invalid', 'the task was cancelled, so it has no result');
 
-function ofSession(task: ScriptTask, { method, stream }: OwnTaskRequest): OwnTaskAnswer {
+function ofSession(task: KeptTask, { method, stream }: OwnTaskRequest): OwnTaskAnswer {
   const { outcome } = task;
   switch (method) {
     case 'tasks/result':
@@ -225,7 +226,7 @@ function ofSession(task: ScriptTask, { method, stream }: OwnTaskRequest): OwnTas
   }
 }
 
-function ofExtension(task: ScriptTask, { method, params }: OwnTaskRequest): OwnTaskAnswer {
+function ofExtension(task: KeptTask, { method, params }: OwnTaskRequest): OwnTaskAnswer {
   switch (method) {
     case 'tasks/update': {
       const problem = task.update(params['inputResponses']);
