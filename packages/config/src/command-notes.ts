@@ -10,7 +10,10 @@ const containers = /(^|[/\\])(docker|podman)(\.exe)?$/i;
 /** Words with a meaning for shells alone. */
 const operator = /^(\||\|\||&&|&|;|>>?|<|2>&1|2>)$/;
 
-/** @param name of the server. Values of headers are never shown. */
+/**
+ * @param name of the server.
+ * @param server with `command` and `args` as the file has them, since notes repeat these. Values of headers are never shown.
+ */
 export function commandNotes(
   name: string,
   { command, args, headers, env, url, ...tools }: ServerConfig,
@@ -52,7 +55,7 @@ export function commandNotes(
     );
 }
 
-/** A program that cannot be started, by its name alone. References in it are replaced by now, so each text is repeated without secrets. */
+/** A program that cannot be started, by its name alone. Each text is repeated without the secrets that stand in it. */
 function programMistake(command: string, args: readonly string[]): string | undefined {
   if (/^(https?|wss?):\/\//.test(command)) return 'is an address, and no program: write url in place of command';
   if (/^[A-Z_][A-Z0-9_]*=/.test(command)) {
@@ -125,7 +128,9 @@ function containerNotes(args: readonly string[], at: Note): void {
 
 function headerNote(header: string, value: string, note: (words: string) => void): void {
   if (value.toLowerCase().startsWith(`${header.toLowerCase()}:`))
-    note(`its value begins with its name again: write ${header}: "${/^\S+:\s*(\w+ )/.exec(value)?.[1] ?? ''}…"`);
+    note(
+      `its value begins with its name again: write ${header}: "${/^\S+:\s*((?:bearer|basic|token) )/i.exec(value)?.[1] ?? ''}…"`,
+    );
   else if (/^(bearer|basic)\s*:/i.test(value)) note('a scheme has a blank behind it and no colon: write "Bearer …"');
 }
 

@@ -187,7 +187,7 @@ function finish(
   );
   const value = servers.substitute(withoutServerKeys(withoutMisnested(raw, report), source, into(notes)));
   const parsed = configSchema.safeParse(value);
-  if (!parsed.success) for (const issue of parsed.error.issues) reportIssue(issue, value, report);
+  if (!parsed.success) for (const issue of parsed.error.issues) reportIssue(issue, value, report, raw);
   if (problems.length > 0 || !parsed.success)
     return {
       problems: withoutConsequences([...problems, ...faults]).toSorted(byPlace),

@@ -56,6 +56,7 @@ mcpServers:
   a: { command: "~/bin/x --token \${TOKEN}", args: [--key, "\${TOKEN}"] }
   b: { command: cd, args: ["/srv && x --key \${TOKEN}"] }
   c: { command: x, args: [--token, "'\${TOKEN}'"] }
+  d: { command: "~/bin/x \${TOKEN}", args: ["-x \${TOKEN}", "'\${TOKEN}'"] }
 `,
     { TOKEN: 'hunter2' },
   );
@@ -63,8 +64,28 @@ mcpServers:
     'a.command: no shell reads this: write command: "${HOME}/bin/x" and args: ["--token","...","--key","..."]',
     'b.command: is a command of the shell alone: write cwd: "FOLDER", and the program under command',
     'c.args[1]: keeps its quotes, which no shell removes here: write "..."',
+    'd.command: no shell reads this: write command: "${HOME}/bin/x" and args: ["${TOKEN}","-x ${TOKEN}","\'${TOKEN}\'"]',
+    'd.args[0]: is one argument with a blank in it: write "-x","${TOKEN}"',
+    'd.args[1]: keeps its quotes, which no shell removes here: write "${TOKEN}"',
   ]);
   expect(lines.join()).not.toContain('hunter2');
+});
+
+it.each([
+  ['mcpServers: { a: { command: "x hunter-${TOKEN} && y" } }', 'expected a program alone'],
+  ['mcpServers: { a: { command: x, args: { key: "${TOKEN}" } } }', 'expected a list'],
+  ['mcpServers: { a: { command: x, timeout: "${TOKEN}" } }', 'expected a duration'],
+  ['mcpServers: { a: { command: [x, "${TOKEN}"] } }', 'expected a text'],
+  ['mcpServers: { a: { url: "${TOKEN}" } }', 'expected an http:'],
+  ['mcpServers: { a: { url: http://h/mcp, headers: { A: "${TOKEN}" } } }', 'begins with its name again'],
+  ['listen: "${TOKEN}"', 'expected HOST:PORT'],
+  ['limits: { maxSessions: "${TOKEN}" }', 'expected a number'],
+])('the value of a reference is not repeated: %s', (text, words) => {
+  for (const TOKEN of ['hunter2', '4711', 'A: hunter2 hunter2']) {
+    const { lines } = load('f.yaml', text, { TOKEN });
+    expect(lines.join()).not.toMatch(/hunter2|4711/);
+    if (TOKEN.startsWith('A:')) expect(lines.join()).toContain(words);
+  }
 });
 
 it('an unset variable and a missing file take down the servers they are in, and no other', () => {

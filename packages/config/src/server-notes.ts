@@ -1,7 +1,7 @@
 /** Finds options of servers that do something else than their author probably expects, by how they are written. */
 import { commandNotes, imageOf } from './command-notes.ts';
 import { secretName } from './secret-words.ts';
-import { isMap } from './values.ts';
+import { isMap, textsIn } from './values.ts';
 import type { Path } from './problem.ts';
 import type { Config, ServerConfig } from './schema.ts';
 
@@ -15,7 +15,10 @@ type Note = (path: Path, message: string) => void;
 export function serverNotes(config: Config, raw: unknown, isOwnFile: boolean, note: Note): void {
   for (const [name, settings] of Object.entries<ServerConfig>(config.mcpServers)) {
     const at: Note = (path, message) => note(['mcpServers', name, ...path], message);
-    const { command, url, args, env, headers, openapi } = settings;
+    const { url, env, headers, openapi } = settings;
+    const written = isMap(raw) && isMap(raw['mcpServers']) ? raw['mcpServers'][name] : undefined;
+    const words = inWords(settings, written);
+    const { command, args } = words;
     if (command === undefined && Object.keys(env).length > 0)
       at(
         ['env'],
@@ -32,7 +35,7 @@ export function serverNotes(config: Config, raw: unknown, isOwnFile: boolean, no
         'has no effect: headers are sent to a "url", and this server is a program on stdin and stdout; give it its secrets in "env"',
       );
     for (const [header, value] of Object.entries(headers))
-      if (settings.problem === undefined && isEmptied(value, isMap(raw) ? raw['mcpServers'] : undefined, name, header))
+      if (settings.problem === undefined && isEmptied(value, written, header))
         at(
           ['headers', header],
           'is sent without a value, since the reference in it stands for an empty text: set it, or remove the header',
@@ -45,12 +48,26 @@ export function serverNotes(config: Config, raw: unknown, isOwnFile: boolean, no
         ['args', terminal],
         `${JSON.stringify(args[terminal])} gives the container a terminal, over which no messages can be sent: write "-i"`,
       );
-    commandNotes(name, settings, at);
-    if (isMap(raw) && isMap(raw['mcpServers']) && isMap(raw['mcpServers'][name])) {
-      textNotes(raw['mcpServers'][name], at);
-      if (isOwnFile) secretNotes(raw['mcpServers'][name], at);
+    commandNotes(name, words, at);
+    if (isMap(written)) {
+      textNotes(written, at);
+      if (isOwnFile) secretNotes(written, at);
     }
   }
+}
+
+/** The server with the options that notes repeat as the file has them: the value of a reference may be a secret of any form. */
+function inWords(settings: ServerConfig, written: unknown): ServerConfig {
+  const repeated = isMap(written) ? written : {};
+  return {
+    ...settings,
+    ...(typeof repeated['command'] === 'string' ? { command: repeated['command'] } : {}),
+    ...Object.fromEntries(
+      (['args', 'includeTools', 'excludeTools'] as const).flatMap((option) =>
+        Array.isArray(repeated[option]) ? [[option, textsIn(repeated[option])]] : [],
+      ),
+    ),
+  };
 }
 
 /** The index of the option that gives a container a terminal. */
@@ -62,8 +79,7 @@ function terminalOf(command: string | undefined, args: readonly string[]): numbe
 }
 
 /** Whether a header has nothing but the name of a scheme, since what its reference stands for is empty. */
-function isEmptied(value: string, servers: unknown, name: string, header: string): boolean {
-  const server = isMap(servers) ? servers[name] : undefined;
+function isEmptied(value: string, server: unknown, header: string): boolean {
   const written = isMap(server) && isMap(server['headers']) ? server['headers'][header] : undefined;
   return /^\s*(bearer|basic|token|apikey)?\s*$/i.test(value) && typeof written === 'string' && written.includes('${');
 }

@@ -12,8 +12,11 @@ import { isMap, type Values } from './values.ts';
 
 type Report = (path: Path, message: string) => void;
 
-/** @param value the checked value, with references replaced. */
-export function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: Report): void {
+/**
+ * @param value the checked value, with references replaced.
+ * @param written the same as the file has it. Messages repeat this one: the value of a reference may be a secret of any form.
+ */
+export function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: Report, written = value): void {
   const path = issue.path as Path;
   if (issue.code === 'unrecognized_keys') {
     for (const key of issue.keys) {
@@ -29,26 +32,33 @@ export function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: Rep
   const got = valueAt(value, path);
   if (issue.code === 'invalid_union') {
     const meant = meantForm(issue, got);
-    for (const inner of meant) reportIssue({ ...inner, path: [...issue.path, ...inner.path] }, value, report);
+    for (const inner of meant) reportIssue({ ...inner, path: [...issue.path, ...inner.path] }, value, report, written);
     if (meant.length > 0 || isContainer(got)) return;
   }
-  if (issue.code === 'invalid_key') {
-    const name = String(path.at(-1));
-    const fitting = name
-      .replaceAll(/[^A-Za-z0-9_-]+/g, '_')
-      .replaceAll(/^_+|_+$/g, '')
-      .slice(0, 64);
-    report(path, `${issue.issues[0]?.message ?? issue.message}${fitting === '' ? '' : `, for example "${fitting}"`}`);
-    return;
-  }
-  const words = wordsOf(issue, got, path);
   report(
     path,
-    got === undefined || got === null || isContainer(got) || isSecret(path)
-      ? words
-      : `${words}, got ${JSON.stringify(typeof got === 'string' ? shown(got) : got)}`,
+    issue.code === 'invalid_key' ? keyWords(issue, path) : valueWords(issue, got, valueAt(written, path), path),
   );
 }
+
+function keyWords(issue: z.core.$ZodIssueInvalidKey, path: Path): string {
+  const fitting = String(path.at(-1))
+    .replaceAll(/[^A-Za-z0-9_-]+/g, '_')
+    .replaceAll(/^_+|_+$/g, '')
+    .slice(0, 64);
+  return `${issue.issues[0]?.message ?? issue.message}${fitting === '' ? '' : `, for example "${fitting}"`}`;
+}
+
+function valueWords(issue: z.core.$ZodIssue, got: unknown, written: unknown, path: Path): string {
+  const repeated = written ?? got;
+  const isPutIn = typeof repeated === 'string' && /(?<!\$)\$\{/.test(repeated);
+  const words = wordsOf(isPutIn ? { ...issue, message: withoutAdvice(issue.message) } : issue, repeated, path);
+  if (got === undefined || got === null || isContainer(got) || isSecret(path)) return words;
+  return `${words}, got ${isPutIn ? 'the value of ' : ''}${JSON.stringify(typeof repeated === 'string' ? shown(repeated) : repeated)}`;
+}
+
+/** A message of the schema without the advice behind it, which repeats a part of the value. */
+const withoutAdvice = (message: string): string => message.replace(/(: write |, and not |, for example ).*$/s, '');
 
 function wordsOf(issue: z.core.$ZodIssue, got: unknown, path: Path): string {
   if (issue.code === 'invalid_type' && issue.message.startsWith('Invalid input'))
