@@ -7,7 +7,7 @@ import type { Path } from '../problem.ts';
 import { isMap, textsIn, type Values } from '../values.ts';
 import type { Beside, RemarkAt } from './beside.ts';
 import { withoutBridge } from './bridges.ts';
-import type { Client, Found } from './client.ts';
+import { serversAt, type Client, type Found } from './client.ts';
 import { isBuiltIn, translateEntry } from './translate.ts';
 import { pathFrom, projectFolder, translatePlaceholders, type Place } from './variables.ts';
 
@@ -165,23 +165,11 @@ function put(map: Record<string, unknown>, name: string, value: unknown): void {
   Object.defineProperty(map, name, { value, enumerable: true, configurable: true, writable: true });
 }
 
-function serversIn({ keys, instead }: Client, value: unknown): readonly Found[] | undefined {
-  // Names of files in place of entries are no servers, and `instead` says what to do with such a file.
-  const usable = (found: readonly Found[]): boolean =>
-    instead === undefined || found.length === 0 || found.some(({ entry }) => isMap(entry));
-  const all: readonly (readonly string[])[] = [...keys, ['mcpServers'], ['servers']];
-  for (const key of all) {
-    const servers = key.reduce<unknown>((at, step) => (isMap(at) ? at[step] : undefined), value);
-    const found: readonly Found[] | undefined = Array.isArray(servers)
-      ? servers.map((entry: unknown, index) => ({
-          name: isMap(entry) && typeof entry['name'] === 'string' ? entry['name'] : `server-${index + 1}`,
-          path: [...key, index],
-          entry,
-        }))
-      : isMap(servers)
-        ? Object.entries(servers).map(([name, entry]) => ({ name, path: [...key, name], entry }))
-        : undefined;
-    if (found !== undefined && usable(found)) return found;
+function serversIn({ keys }: Client, value: unknown): readonly Found[] | undefined {
+  for (const path of [...keys, ['mcpServers'], ['servers']]) {
+    const servers = path.reduce<unknown>((at, step) => (isMap(at) ? at[step] : undefined), value);
+    const found = serversAt(servers, path);
+    if (found !== undefined) return found;
   }
   return undefined;
 }

@@ -178,6 +178,17 @@ const rows: readonly Row[] = [
     remarks: ['an answer of its user', 'a folder of its own', 'left out'],
   },
   {
+    title: 'a plugin may name files beside its servers',
+    file: 'plug/.claude-plugin/plugin.json',
+    content: {
+      name: 'p',
+      mcpServers: ['./more.json', { a: { command: 'a' } }, './rest.json', { b: { command: 'b' } }],
+    },
+    client: 'plugin',
+    servers: { a: { command: 'a', cwd: here('plug') }, b: { command: 'b', cwd: here('plug') } },
+    remarks: ['import that file too', 'import that file too'],
+  },
+  {
     title: "a plugin's .mcp.json has its servers at the top",
     file: 'plug/.mcp.json',
     content: {

@@ -240,6 +240,7 @@ const said =
     }),
   });
 
+const furtherFile = 'it names a file with further servers, which are not taken over: import that file too';
 const selections = 'a selection of servers and tools; a profile is that here (docs/reference/config.md)';
 const aliases = 'other names for servers: write the names that callers use under `mcpServers`';
 const place = 'where the gateway is reached: write `listen`, and `publicUrl` behind a proxy';
@@ -262,26 +263,30 @@ export const besideLitellm = said({
   'litellm_settings/mcp_aliases': aliases,
   guardrails: 'guardrails are written otherwise here (docs/how-to/guardrails.md)',
 });
-/** What an extension of Gemini CLI asks its user for. */
-export const besidePlugin: ReadBeside = (value) => ({
-  notes: (Array.isArray(value['settings']) ? value['settings'] : []).flatMap((each: unknown, index) =>
-    isMap(each) && typeof each['envVar'] === 'string'
-      ? [
-          {
-            path: ['settings', index],
-            text: `Gemini CLI asks its user for ${each['envVar']}; write it under \`env\` of the server, as "\${${each['envVar']}}"`,
-          },
-        ]
-      : [],
-  ),
+/** Files that a plugin names for further servers, and values that an extension of Gemini CLI asks its user for. */
+export const besidePlugin: ReadBeside = ({ mcpServers, settings }) => ({
+  notes: [
+    ...(Array.isArray(mcpServers) ? mcpServers : []).flatMap((each: unknown, index) =>
+      typeof each === 'string' ? [{ path: ['mcpServers', index], text: furtherFile }] : [],
+    ),
+    ...(Array.isArray(settings) ? settings : []).flatMap((each: unknown, index) =>
+      isMap(each) && typeof each['envVar'] === 'string'
+        ? [
+            {
+              path: ['settings', index],
+              text: `Gemini CLI asks its user for ${each['envVar']}; write it under \`env\` of the server, as "\${${each['envVar']}}"`,
+            },
+          ]
+        : [],
+    ),
+  ],
 });
 export const besideTheia = said({
   'ai-features.mcp.toolConfirmation':
     'Theia asks its user before a call; here, a rule with `ask` under `access` does that (docs/how-to/policy.md)',
 });
 export const besideSpring = said({
-  'spring/ai/mcp/client/stdio/servers-configuration':
-    'it names a file with further servers, which are not taken over: import that file too',
+  'spring/ai/mcp/client/stdio/servers-configuration': furtherFile,
 });
 export const besideLibrechat = said({
   'mcpSettings/allowedDomains': 'addresses that servers may have; the gateway connects to those of the file alone',

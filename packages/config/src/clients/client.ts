@@ -1,6 +1,6 @@
 /** A program that keeps servers in a file: facts about it, and about an entry of its file. */
 import type { Path } from '../problem.ts';
-import type { Values } from '../values.ts';
+import { isMap, type Values } from '../values.ts';
 import type { ReadBeside } from './beside.ts';
 
 export interface Machine {
@@ -24,6 +24,19 @@ export interface Found {
   readonly name: string;
   readonly path: Path;
   readonly entry: unknown;
+}
+
+/** The servers of a map by their names, or of a list, where an entry without a name is called by its place; undefined for anything else. */
+export function serversAt(servers: unknown, path: Path): readonly Found[] | undefined {
+  if (Array.isArray(servers))
+    return servers.map((entry: unknown, index) => ({
+      name: isMap(entry) && typeof entry['name'] === 'string' ? entry['name'] : `server-${index + 1}`,
+      path: [...path, index],
+      entry,
+    }));
+  return isMap(servers)
+    ? Object.entries(servers).map(([name, entry]) => ({ name, path: [...path, name], entry }))
+    : undefined;
 }
 
 export interface Client {

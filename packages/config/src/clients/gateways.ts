@@ -12,7 +12,7 @@ import {
   besidePlugin,
   besideTbxark,
 } from './beside.ts';
-import { nowhere, type Client, type Found, type Special } from './client.ts';
+import { nowhere, serversAt, type Client, type Found, type Special } from './client.ts';
 import { bearer, header, merged } from './translate.ts';
 
 const callersHeaders = (value: unknown): string =>
@@ -39,6 +39,15 @@ function targetsOf(value: Values): readonly Found[] | undefined {
       }
   };
   look(value, []);
+  return found.length === 0 ? undefined : found;
+}
+
+/** A plugin has a map of servers, the name of a file with one, or a list of such maps and names, which `besidePlugin` remarks on. */
+function serversOfPlugin({ mcpServers }: Values): readonly Found[] | undefined {
+  if (!Array.isArray(mcpServers)) return isMap(mcpServers) ? serversAt(mcpServers, ['mcpServers']) : undefined;
+  const found = mcpServers.flatMap((each: unknown, index) =>
+    isMap(each) ? (serversAt(each, ['mcpServers', index]) ?? []) : [],
+  );
   return found.length === 0 ? undefined : found;
 }
 
@@ -155,12 +164,14 @@ export const gateways: readonly Client[] = [
     name: 'a plugin',
     keys: [['mcpServers']],
     known: /(^|\/)(\.claude-plugin\/plugin|gemini-extension)\.json$/,
+    hasOwnPath: true,
     marks: (value, format) =>
       format === 'json' &&
       isMap(value['mcpServers']) &&
       typeof value['name'] === 'string' &&
       /\$\{(CLAUDE_PLUGIN_ROOT|extensionPath)\}/.test(JSON.stringify(value['mcpServers'])),
     replaces: ['braces'],
+    find: serversOfPlugin,
     beside: besidePlugin,
     instead:
       'its servers stand in another file: import the file that `mcpServers` names, or `.mcp.json` in the folder of the plugin',

@@ -8,18 +8,18 @@ import { besideClaudeCode, besideGemini, besideOpencode, besideZed } from './bes
 import { agents } from './agents.ts';
 import { assistants } from './assistants.ts';
 import { gateways } from './gateways.ts';
-import type { Client, Found, Machine } from './client.ts';
+import { serversAt, type Client, type Found, type Machine } from './client.ts';
 import { bearer, merged } from './translate.ts';
 
 /** Whether a map has servers under `servers`, as VS Code writes them. */
-const serversAt = (value: Values): boolean =>
+const hasServers = (value: Values): boolean =>
   isMap(value['servers']) && typeof value['servers']['type'] !== 'string' && !has(value, 'mcpServers');
 
 const isOpencodes = (servers: unknown): boolean =>
   mapsIn(servers).some(([, { type, command }]) => type === 'local' || type === 'remote' || Array.isArray(command));
 /** The servers of opencode stand under `mcp`, and in some versions under `mcp.servers`. */
 function serversOfOpencode({ mcp }: Values): { readonly servers: unknown; readonly path: readonly string[] } {
-  return isMap(mcp) && serversAt(mcp)
+  return isMap(mcp) && hasServers(mcp)
     ? { servers: mcp['servers'], path: ['mcp', 'servers'] }
     : { servers: mcp, path: ['mcp'] };
 }
@@ -38,13 +38,12 @@ function appData({ platform, home, env }: Machine): string {
 /** In a plugin's `.mcp.json` the servers may stand at the top, without `mcpServers`. */
 function serversOfClaudeCode(value: Values): readonly Found[] | undefined {
   const { mcpServers } = value;
-  if (isMap(mcpServers))
-    return Object.entries(mcpServers).map(([name, entry]) => ({ name, path: ['mcpServers', name], entry }));
-  const entries = Object.entries(value);
+  if (isMap(mcpServers)) return serversAt(mcpServers, ['mcpServers']);
+  const entries = Object.values(value);
   return mcpServers === undefined &&
     entries.length > 0 &&
-    entries.every(([, entry]) => isMap(entry) && has(entry, 'command', 'url'))
-    ? entries.map(([name, entry]) => ({ name, path: [name], entry }))
+    entries.every((entry) => isMap(entry) && has(entry, 'command', 'url'))
+    ? serversAt(value, [])
     : undefined;
 }
 
@@ -138,7 +137,7 @@ export const clients: readonly Client[] = [
     known: /(^|\/)(\.vscode|Code( - Insiders)?\/User(\/profiles\/[^/]+)?|data\/User)\/mcp\.json$/,
     marks: (value, format) =>
       format === 'json' &&
-      (serversAt(value) || (isMap(value['mcp']) && serversAt(value['mcp']) && !isOpencodes(value['mcp']['servers']))),
+      (hasServers(value) || (isMap(value['mcp']) && hasServers(value['mcp']) && !isOpencodes(value['mcp']['servers']))),
     userFiles: (machine) => [join(codeUser(machine), 'mcp.json')],
     projectFile: '.vscode/mcp.json',
     entry: ({ url, headers }) => ({ type: 'http', url, ...withHeaders(headers) }),
@@ -279,9 +278,7 @@ export const clients: readonly Client[] = [
     marks: (value) => !has(value, 'mcpServers') && isOpencodes(serversOfOpencode(value).servers),
     find: (value) => {
       const { servers, path } = serversOfOpencode(value);
-      return isMap(servers)
-        ? Object.entries(servers).map(([name, entry]) => ({ name, path: [...path, name], entry }))
-        : undefined;
+      return isMap(servers) ? serversAt(servers, path) : undefined;
     },
     beside: besideOpencode,
     userFiles: ({ home, env }) =>
