@@ -1,22 +1,8 @@
 /** Agent programs and frameworks whose files hold servers among other settings: where the servers stand, and the meaning of their options. */
 import { has, isMap, mapsIn, textsIn, type Values } from '../values.ts';
 import { besideSpring, besideTheia } from './beside.ts';
-import { nowhere, type Client, type Found, type Special } from './client.ts';
+import { as, each, inUnit, nowhere, own, unsaid, type Client, type Found, type Special } from './client.ts';
 import { bearer, header, merged } from './translate.ts';
-
-const own = (given: Special): void =>
-  given.note(`an option of ${given.client.name} for its own use, which has no effect here`);
-const ownOptions = (...options: readonly string[]): NonNullable<Client['options']> =>
-  Object.fromEntries(options.map((option) => [option, own]));
-
-const milliseconds =
-  (option: string) =>
-  ({ value, set }: Special): void =>
-    set(option, typeof value === 'number' ? `${value}ms` : value);
-const seconds =
-  (option: string) =>
-  ({ value, set }: Special): void =>
-    set(option, typeof value === 'number' ? `${value}s` : value);
 
 /** `include` and `exclude` of a server's tools; a text stands for a list of one. With both, a tool is offered that `include` names and `exclude` does not. */
 function selection({ value, set, note }: Special): void {
@@ -24,8 +10,8 @@ function selection({ value, set, note }: Special): void {
   const listOf = (given: unknown): readonly string[] => (typeof given === 'string' ? [given] : textsIn(given));
   if (listOf(include).length > 0) set('includeTools', listOf(include));
   if (listOf(exclude).length > 0) set('excludeTools', listOf(exclude));
-  for (const [option, each] of Object.entries(others))
-    if (each === false) note(`tools.${option}: whether ${option} are offered is said by a profile here`);
+  for (const [option, isOffered] of Object.entries(others))
+    if (isOffered === false) note(`tools.${option}: whether ${option} are offered is said by a profile here`);
 }
 
 /** Spring AI: the connections of each transport, with addresses in two parts. */
@@ -88,7 +74,7 @@ export const agents: readonly Client[] = [
         )),
     replaces: ['braces'],
     options: {
-      connect_timeout: seconds('connectTimeout'),
+      connect_timeout: inUnit('connectTimeout', 's'),
       tools: selection,
       ssl_verify: ({ value, lose, note }) => {
         if (typeof value === 'string') note(`authorities of its own: write tls: { caFile: ${value} }`);
@@ -96,7 +82,7 @@ export const agents: readonly Client[] = [
           lose('a certificate is always checked here: write tls: { caFile: FILE } for its authority');
       },
       client_cert: ({ note }) => note('a certificate for the server: write tls: { certFile: FILE, keyFile: FILE }'),
-      client_key: () => undefined,
+      client_key: unsaid,
     },
   },
   {
@@ -118,11 +104,11 @@ export const agents: readonly Client[] = [
     replaces: ['braces'],
     options: {
       toolFilter: selection,
-      connectionTimeoutMs: milliseconds('connectTimeout'),
-      connectTimeout: seconds('connectTimeout'),
-      requestTimeoutMs: milliseconds('timeout'),
-      timeout: seconds('timeout'),
-      ...ownOptions('codex', 'supportsParallelToolCalls'),
+      connectionTimeoutMs: inUnit('connectTimeout', 'ms'),
+      connectTimeout: inUnit('connectTimeout', 's'),
+      requestTimeoutMs: inUnit('timeout', 'ms'),
+      timeout: inUnit('timeout', 's'),
+      ...each(['codex', 'supportsParallelToolCalls'], own),
     },
   },
   {
@@ -137,7 +123,7 @@ export const agents: readonly Client[] = [
       (isMap(value['mcpServers']) && mapsIn(value['agents']).some(([, agent]) => has(agent, 'mcpServers', 'model'))),
     shares: ['tools', 'agents'],
     replaces: ['braces'],
-    options: { toolTimeout: seconds('timeout'), unsandboxed: own },
+    options: { toolTimeout: inUnit('timeout', 's'), unsandboxed: own },
   },
   {
     ...nowhere,
@@ -147,7 +133,7 @@ export const agents: readonly Client[] = [
     known: /^$/,
     marks: (value, format) => format === 'toml' && isMap(value['mcp']) && Array.isArray(value['mcp']['servers']),
     options: {
-      timeout_seconds: seconds('timeout'),
+      timeout_seconds: inUnit('timeout', 's'),
       // An empty list means all of them.
       tools: ({ value, set }) => {
         if (textsIn(value).length > 0) set('includeTools', value);
@@ -170,9 +156,9 @@ export const agents: readonly Client[] = [
           header(given, name, given.value);
         else bearer(given);
       },
-      serverAuthTokenHeader: () => undefined,
-      registryMetadata: () => undefined,
-      ...ownOptions('autostart', 'deferLoading'),
+      serverAuthTokenHeader: unsaid,
+      registryMetadata: unsaid,
+      ...each(['autostart', 'deferLoading'], own),
     },
   },
   {
@@ -185,7 +171,7 @@ export const agents: readonly Client[] = [
       format === 'json' && Array.isArray(value['servers']) && has(value, 'model', 'provider', 'endpointUrl'),
     find: serversOfTinyAgents,
     options: {
-      allowed_tools: ({ value, set }) => set('includeTools', value),
+      allowed_tools: as('includeTools'),
       requestInit: ({ value, server, set }) => {
         if (isMap(value) && isMap(value['headers'])) set('headers', merged(server, 'headers', value['headers']));
       },

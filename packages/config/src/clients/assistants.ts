@@ -1,7 +1,7 @@
 /** Assistants and agent programs with a file of servers that `omnibus connect` does not write: how each is recognized, and the meaning of its own options. */
 import { has, isMap, mapsIn, type Values } from '../values.ts';
 import { besideFastAgent, besideJan, besideOpencode } from './beside.ts';
-import { nowhere, type Client, type Found, type Special } from './client.ts';
+import { as, each, inUnit, nowhere, own, unsaid, type Client, type Found, type Special } from './client.ts';
 import { bearer, header, merged } from './translate.ts';
 
 const entriesOf = (value: Values): readonly Values[] => mapsIn(value['mcpServers']).map(([, entry]) => entry);
@@ -54,9 +54,6 @@ function packageIndex({ value, entry, server, set, note }: Special): void {
   else note('the index of packages is for uvx and npx alone, so it has no effect here');
 }
 
-const own = (given: Special): void =>
-  given.note(`an option of ${given.client.name} for its own use, which has no effect here`);
-
 export const assistants: readonly Client[] = [
   {
     ...nowhere,
@@ -67,7 +64,7 @@ export const assistants: readonly Client[] = [
     marks: (value) =>
       isMap(value['mcpServers']) && isMap(value['mcpSettings']) && !has(value['mcpSettings'], 'allowedDomains'),
     beside: besideJan,
-    options: { official: () => undefined },
+    options: { official: unsaid },
   },
   {
     ...nowhere,
@@ -82,7 +79,7 @@ export const assistants: readonly Client[] = [
         if (entry['url'] === undefined && value !== '') set('url', value);
       },
       registryUrl: packageIndex,
-      ...Object.fromEntries(
+      ...each(
         [
           'longRunning',
           'installSource',
@@ -94,7 +91,8 @@ export const assistants: readonly Client[] = [
           'searchKey',
           'reference',
           'providerUrl',
-        ].map((option) => [option, () => undefined]),
+        ],
+        unsaid,
       ),
     },
   },
@@ -160,8 +158,8 @@ export const assistants: readonly Client[] = [
         if (typeof given.value === 'string' && given.value !== '')
           header(given, String(name), String(form).replaceAll('{token}', `\${env:${given.value}}`));
       },
-      api_key_header: () => undefined,
-      api_key_format: () => undefined,
+      api_key_header: unsaid,
+      api_key_format: unsaid,
       prompt: ({ note }) => note('it tells its model this text; the gateway passes on the instructions of the server'),
       sampling_enabled: own,
     },
@@ -174,8 +172,8 @@ export const assistants: readonly Client[] = [
     known: /(^|\/)\.mcphost\.(ya?ml|json)$/,
     marks: (value) => JSON.stringify(value['mcpServers'] ?? '').includes('${env://'),
     options: {
-      allowedTools: ({ value, set }) => set('includeTools', value),
-      excludedTools: ({ value, set }) => set('excludeTools', value),
+      allowedTools: as('includeTools'),
+      excludedTools: as('excludeTools'),
       headers: ({ value, set, lose }) => {
         if (!Array.isArray(value)) return set('headers', value);
         const lines = value.map((line) => /^([^:]+):\s*(.*)$/.exec(String(line)));
@@ -203,8 +201,8 @@ export const assistants: readonly Client[] = [
           );
       },
       roots: ({ note }) => note('the roots of the connected client are shown to the server here'),
-      http_timeout_seconds: ({ value, set }) => set('connectTimeout', typeof value === 'number' ? `${value}s` : value),
-      ...Object.fromEntries(
+      http_timeout_seconds: inUnit('connectTimeout', 's'),
+      ...each(
         [
           'load_on_start',
           'ping_interval_seconds',
@@ -213,7 +211,8 @@ export const assistants: readonly Client[] = [
           'include_instructions',
           'elicitation',
           'spoofing',
-        ].map((option) => [option, own]),
+        ],
+        own,
       ),
     },
   },

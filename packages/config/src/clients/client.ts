@@ -63,7 +63,7 @@ export interface Client {
   /** Reads what stands beside the servers. */
   readonly beside?: ReadBeside;
   /** Options of its entries that mean something else than elsewhere, or that it alone has. */
-  readonly options?: Readonly<Record<string, (given: Special) => void>>;
+  readonly options?: Readonly<Record<string, Translate>>;
   /** Finds servers that do not stand under a fixed key. */
   readonly find?: (value: Values) => readonly Found[] | undefined;
   /** Advice for a file that names servers and cannot be imported. */
@@ -92,3 +92,29 @@ export interface Special {
   readonly note: (text: string, at?: string) => void;
   readonly lose: (text: string) => void;
 }
+
+/** What becomes of one option of an entry. */
+type Translate = (given: Special) => void;
+
+/** For an option by which a program controls itself. */
+export const own: Translate = ({ client, note }) =>
+  note(`an option of ${client.name} for its own use, which has no effect here`);
+
+/** For an option that says nothing of the server's behaviour, or that another one reads. */
+export const unsaid: Translate = () => undefined;
+
+/** For an option of Omnibus under another name. */
+export const as =
+  (option: string): Translate =>
+  ({ value, set }) =>
+    set(option, value);
+
+/** For an option whose bare number has a unit. */
+export const inUnit =
+  (option: string, unit: 's' | 'ms'): Translate =>
+  ({ value, set }) =>
+    set(option, typeof value === 'number' ? `${value}${unit}` : value);
+
+/** The same for several options. */
+export const each = (options: readonly string[], translate: Translate): Readonly<Record<string, Translate>> =>
+  Object.fromEntries(options.map((option) => [option, translate]));

@@ -12,7 +12,7 @@ import {
   besidePlugin,
   besideTbxark,
 } from './beside.ts';
-import { nowhere, serversAt, type Client, type Found, type Special } from './client.ts';
+import { as, each, inUnit, nowhere, serversAt, unsaid, type Client, type Found, type Special } from './client.ts';
 import { bearer, header, merged } from './translate.ts';
 
 const callersHeaders = (value: unknown): string =>
@@ -283,35 +283,26 @@ export const gateways: readonly Client[] = [
         else if (value === 'authorization') header(given, 'Authorization', secret);
         else given.lose(`"${String(value)}": write the header that the server expects under \`headers\``);
       },
-      auth_value: () => undefined,
-      authentication_token: () => undefined,
+      auth_value: unsaid,
+      authentication_token: unsaid,
       static_headers: ({ value, server, set }) => set('headers', merged(server, 'headers', isMap(value) ? value : {})),
       extra_headers: ({ value, lose }) => lose(callersHeaders(value)),
-      allowed_tools: ({ value, set }) => set('includeTools', value),
-      disallowed_tools: ({ value, set }) => set('excludeTools', value),
-      spec_path: ({ value, set }) => set('openapi', value),
-      ...Object.fromEntries(
-        ['access_groups', 'mcp_access_groups', 'allow_all_keys', 'available_on_public_internet'].map((option) => [
-          option,
-          ({ note }: Special) =>
-            note('who may use the server is said by `access` or `tenants` here (docs/how-to/policy.md)'),
-        ]),
+      allowed_tools: as('includeTools'),
+      disallowed_tools: as('excludeTools'),
+      spec_path: as('openapi'),
+      ...each(['access_groups', 'mcp_access_groups', 'allow_all_keys', 'available_on_public_internet'], ({ note }) =>
+        note('who may use the server is said by `access` or `tenants` here (docs/how-to/policy.md)'),
       ),
-      ...Object.fromEntries(
-        ['client_id', 'client_secret', 'authorization_url', 'token_url', 'registration_url', 'oauth2_flow'].map(
-          (option) => [
-            option,
-            ({ note }: Special) =>
-              note(
-                'a part of the sign-in: write credentials: { kind: oauth, clientId, clientSecret, issuer }, or { kind: client, … } for a sign-in of the gateway itself (docs/how-to/credentials.md)',
-              ),
-          ],
-        ),
+      ...each(
+        ['client_id', 'client_secret', 'authorization_url', 'token_url', 'registration_url', 'oauth2_flow'],
+        ({ note }) =>
+          note(
+            'a part of the sign-in: write credentials: { kind: oauth, clientId, clientSecret, issuer }, or { kind: client, … } for a sign-in of the gateway itself (docs/how-to/credentials.md)',
+          ),
       ),
-      ...Object.fromEntries(
-        ['aws_region_name', 'aws_service_name', 'aws_role_name', 'aws_access_key_id', 'aws_secret_access_key'].map(
-          (option) => [option, () => undefined],
-        ),
+      ...each(
+        ['aws_region_name', 'aws_service_name', 'aws_role_name', 'aws_access_key_id', 'aws_secret_access_key'],
+        unsaid,
       ),
       allowed_params: ({ note }) =>
         note('which arguments a tool takes is said by a rule or by its shape here (docs/how-to/shaping.md)'),
@@ -342,7 +333,7 @@ export const gateways: readonly Client[] = [
       mcp: target(undefined),
       sse: target('sse'),
       openapi: openapiTarget,
-      policies: () => undefined,
+      policies: unsaid,
     },
   },
   {
@@ -355,9 +346,9 @@ export const gateways: readonly Client[] = [
     replaces: ['braces'],
     beside: besideMcpAgent,
     options: {
-      allowed_tools: ({ value, set }) => set('includeTools', value),
+      allowed_tools: as('includeTools'),
       roots: ({ note }) => note('the roots of the connected client are shown to the server here'),
-      http_timeout_seconds: ({ value, set }) => set('connectTimeout', typeof value === 'number' ? `${value}s` : value),
+      http_timeout_seconds: inUnit('connectTimeout', 's'),
     },
   },
   {
@@ -401,8 +392,8 @@ export const gateways: readonly Client[] = [
     replaces: ['braces'],
     beside: besideMcphub,
     options: {
-      keepAliveInterval: () => undefined,
-      enableKeepAlive: () => undefined,
+      keepAliveInterval: unsaid,
+      enableKeepAlive: unsaid,
       type: ({ value, set }) => {
         if (value !== 'openapi') set('type', value);
       },

@@ -8,7 +8,7 @@ import { besideClaudeCode, besideGemini, besideOpencode, besideZed } from './bes
 import { agents } from './agents.ts';
 import { assistants } from './assistants.ts';
 import { gateways } from './gateways.ts';
-import { serversAt, type Client, type Found, type Machine } from './client.ts';
+import { serversAt, unsaid, type Client, type Found, type Machine } from './client.ts';
 import { bearer, merged } from './translate.ts';
 
 /** Whether a map has servers under `servers`, as VS Code writes them. */
@@ -69,13 +69,13 @@ const copilotOptions: NonNullable<Client['options']> = {
 
 /** Continue's key is a bearer token, and its hub keeps entries that a file only names. */
 const continueOptions: NonNullable<Client['options']> = {
-  apiKey: (given) => bearer(given),
+  apiKey: bearer,
   uses: ({ value, lose }) =>
     lose(
       `an entry of Continue's hub, which alone knows it: write the server itself, with \`command\` or \`url\`, in place of "${String(value)}"`,
     ),
-  with: () => undefined,
-  sourceFile: () => undefined,
+  with: unsaid,
+  sourceFile: unsaid,
 };
 
 const codeUser = (machine: Machine): string => join(appData(machine), 'Code', 'User');

@@ -1,6 +1,6 @@
 /** Translates a client's entry for a server into one of Omnibus, and lists parts without a counterpart, so that nothing is lost silently. */
 import { isMap, textsIn, type Values } from '../values.ts';
-import type { Client, Special } from './client.ts';
+import { each, inUnit, own, type Client, type Special } from './client.ts';
 
 type Entry = Values;
 
@@ -125,7 +125,9 @@ export function translateEntry(client: Client, entry: Entry): Translated {
     if (option !== before) calledBefore[option] = before;
   };
   for (const [option, value] of Object.entries(unfolded(entry))) {
-    const special = client.options?.[option] ?? (Object.hasOwn(specials, option) ? specials[option] : undefined);
+    const special =
+      client.options?.[option] ??
+      (Object.hasOwn(specials, option) ? specials[option] : clientsOwn.has(option) ? own : undefined);
     if (value === null) notes.push({ option, text: 'the option has no value' });
     else if (special !== undefined)
       special({
@@ -140,10 +142,7 @@ export function translateEntry(client: Client, entry: Entry): Translated {
     else if (Object.hasOwn(renamed, option)) {
       const to = renamed[option] as string;
       set(to, to === 'env' && isMap(value) ? merged(server, to, value) : value, option);
-    } else if (words.has(option)) continue;
-    else if (clientsOwn.has(option))
-      notes.push({ option, text: `an option of ${client.name} for its own use, which has no effect here` });
-    else server[option] = value;
+    } else if (!words.has(option)) server[option] = value;
   }
   if (typeof server['type'] === 'string') server['type'] = typeOf(server['type']);
   // Gemini CLI writes `httpUrl` for Streamable HTTP and `url` for either transport; where an entry has both, `httpUrl` is meant.
@@ -177,8 +176,6 @@ function textsOnly(given: Values, unset: (name: string) => void): Values {
   );
 }
 
-const seconds = ({ value, set }: Special, option: string): void =>
-  set(option, typeof value === 'number' ? `${value}s` : value);
 export const merged = (server: Record<string, unknown>, option: string, more: object): object => ({
   ...(isMap(server[option]) ? server[option] : {}),
   ...more,
@@ -200,7 +197,7 @@ export const bearer = (given: Special): void => {
 const kindOfAuth = /^(none|bearer|basic|api_?-?key|token|header|oauth2?)$/i;
 
 /** Options with a value that needs translation, not only their name. */
-const specials: Readonly<Record<string, (given: Special) => void>> = {
+const specials: NonNullable<Client['options']> = {
   // A number above 3600 is not meant as seconds: clients that count them take an hour at most. It was written for a client that counts milliseconds, or for Omnibus.
   timeout: ({ client, value, set, note }) => {
     if (typeof value !== 'number' || client.timeoutUnit === undefined) return set('timeout', value);
@@ -210,13 +207,13 @@ const specials: Readonly<Record<string, (given: Special) => void>> = {
     if (isOfSeconds)
       note(`more than an hour in seconds is read as milliseconds; if seconds are meant, write "${value}s"`);
   },
-  tool_timeout_sec: (given) => seconds(given, 'timeout'),
-  startup_timeout_sec: (given) => seconds(given, 'connectTimeout'),
-  startup_timeout_ms: ({ value, set }) => set('connectTimeout', typeof value === 'number' ? `${value}ms` : value),
-  connectionTimeout: ({ value, set }) => set('connectTimeout', typeof value === 'number' ? `${value}ms` : value),
-  enabled: ({ value, set }) => set('disabled', typeof value === 'boolean' ? !value : value),
-  isActive: ({ value, set }) => set('disabled', typeof value === 'boolean' ? !value : value),
-  active: ({ value, set }) => set('disabled', typeof value === 'boolean' ? !value : value),
+  tool_timeout_sec: inUnit('timeout', 's'),
+  startup_timeout_sec: inUnit('connectTimeout', 's'),
+  startup_timeout_ms: inUnit('connectTimeout', 'ms'),
+  connectionTimeout: inUnit('connectTimeout', 'ms'),
+  ...each(['enabled', 'isActive', 'active'], ({ value, set }) =>
+    set('disabled', typeof value === 'boolean' ? !value : value),
+  ),
   tools: ({ client, value, server, set, note }) => {
     if (Array.isArray(value)) return set('includeTools', value);
     if (!isMap(value)) return set('tools', value);
@@ -255,17 +252,15 @@ const specials: Readonly<Record<string, (given: Special) => void>> = {
       `${client.name} keeps ${missing.join(', ')} in its own store; here ${missing.length === 1 ? 'it is taken from the environment variable' : 'they are taken from the environment variables'} of that name`,
     );
   },
-  read_timeout_seconds: (given) => seconds(given, 'timeout'),
-  initTimeout: ({ value, set }) => set('connectTimeout', typeof value === 'number' ? `${value}ms` : value),
+  read_timeout_seconds: inUnit('timeout', 's'),
+  initTimeout: inUnit('connectTimeout', 'ms'),
   env_vars: ({ value, server, set, lose }) => {
     const names = Array.isArray(value) ? value.map((each: unknown) => (isMap(each) ? each['name'] : each)) : [];
     if (names.length === 0 || !names.every((name) => typeof name === 'string'))
       lose('expected a list of names of variables');
     else set('env', merged(server, 'env', Object.fromEntries(names.map((name) => [name, `\${env:${name}}`]))));
   },
-  bearerToken: (given) => bearer(given),
-  auth_token: (given) => bearer(given),
-  authToken: (given) => bearer(given),
+  ...each(['bearerToken', 'auth_token', 'authToken'], (given) => bearer(given)),
   status: ({ value, set, lose }) => {
     if (value === 'INACTIVE') set('disabled', true);
     else if (value !== 'ACTIVE') lose('the option has no counterpart here');
@@ -299,11 +294,11 @@ const specials: Readonly<Record<string, (given: Special) => void>> = {
         if (value[from] !== undefined && value[from] !== null) server[to] = value[from];
     if (isMap(value) && typeof value['timeout'] === 'number') server['timeout'] = `${value['timeout']}ms`;
   },
-  settings: ({ client, entry, note, lose }) => {
-    if (entry['command'] !== undefined || entry['url'] !== undefined)
-      note(`an option of ${client.name} for its own use, which has no effect here`);
+  settings: (given) => {
+    const { client, entry } = given;
+    if (entry['command'] !== undefined || entry['url'] !== undefined) own(given);
     else
-      lose(
+      given.lose(
         `the program comes with an extension of ${client.name}, which alone knows its command: write \`command\` and \`args\`, as the pages of the server name them`,
       );
   },
@@ -322,9 +317,9 @@ const specials: Readonly<Record<string, (given: Special) => void>> = {
     else if (typeof token === 'string' && !kindOfAuth.test(token)) bearer({ ...given, value: token });
     else if (value !== false) lose('the option has no counterpart here: write what the server expects under `headers`');
   },
-  scopes: ({ value, server, set }) => set('credentials', { kind: 'oauth', ...credentialsIn(server), scopes: value }),
-  oauthScopes: ({ value, server, set }) =>
+  ...each(['scopes', 'oauthScopes'], ({ value, server, set }) =>
     set('credentials', { kind: 'oauth', ...credentialsIn(server), scopes: value }),
+  ),
   authProviderType: ({ client, value, lose }) => {
     if (value !== 'dynamic_discovery')
       lose(
