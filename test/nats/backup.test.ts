@@ -72,7 +72,7 @@ describe('what is lost and restored', () => {
           file: join(folder, 'vault.json'),
           ...(shape === 'nats' ? { keys: [`a:${Buffer.alloc(32, 7).toString('base64')}`] } : {}),
         },
-        limits: { rules: [{ id: 'thrift', who: 'key:ann', what: ['bank/look'], quota: '3/day' }] },
+        limits: { rules: [{ id: 'thrift', who: 'key:ann', what: ['bank/look'], quota: '3/month' }] },
         audit: { sinks: [shape === 'nats' ? { kind: 'jetstream' } : { kind: 'file', folder: join(folder, 'audit') }] },
         mcpServers: {
           bank: { url: bank.url, definitions: 'pin' },

@@ -55,8 +55,8 @@ beforeAll(async () => {
     mcpServers: { up: { url: up.url } },
     limits: {
       rules: [
-        { id: 'scarce', what: ['up/scarce'], per: 'everyone', quota: `${quota}/day` },
-        { id: 'mortal', what: ['up/mortal'], per: 'everyone', quota: `${mortal}/day` },
+        { id: 'scarce', what: ['up/scarce'], per: 'everyone', quota: `${quota}/month` },
+        { id: 'mortal', what: ['up/mortal'], per: 'everyone', quota: `${mortal}/month` },
         { id: 'paced', what: ['up/paced'], per: 'everyone', rate: `${perSecond}/s`, burst },
         { id: 'long', what: ['up/long'], per: 'everyone', concurrency: 1 },
       ],

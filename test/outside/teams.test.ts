@@ -80,7 +80,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
         keys: { file: join(folder, 'keys.yaml') },
         admin: { roles: { operator: ['key:ops'], auditor: ['key:ops'] }, tenants: { acme: ['key:looker'] } },
       },
-      limits: { rules: [{ id: 'thrift', who: 'key:thrifty', quota: '6/day', because: 'a trial' }] },
+      limits: { rules: [{ id: 'thrift', who: 'key:thrifty', quota: '6/month', because: 'a trial' }] },
       mcpServers: {
         ours: { url: urlOf('ours'), tenants: ['acme'] },
         theirs: { url: urlOf('theirs'), tenants: ['umbrella'] },
