@@ -43,6 +43,7 @@ let bus: CutBus;
 
 beforeEach(async () => {
   test = await WorkerUnderTest.start(['a'], {}, undefined, (onFault) => (bus = new CutBus(onFault)));
+  test.saysOffers = false;
   await test.put('a', lists);
 });
 

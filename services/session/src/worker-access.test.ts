@@ -348,6 +348,7 @@ it('a call that waits for its client goes on by the rules as they are then, and 
 });
 
 it('a request that is held back until offers are known is served with the rights it came with, whoever asked since', async () => {
+  worker.saysOffers = false;
   const older = (server: string, more: Partial<CatalogRecord> = {}): Promise<void> =>
     worker.put(server, recordOf(server, { revision: '2025-11-25', ...more }));
   for (const server of servers) await older(server);

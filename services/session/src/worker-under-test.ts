@@ -3,11 +3,13 @@ import { setImmediate, setTimeout as pause } from 'node:timers/promises';
 import type { Audit } from '@omnibus/audit';
 import { catalogBucket, MemoryBus, subjects, type KeyValue, type OnFault, type Subject } from '@omnibus/bus';
 import { Heard } from '@omnibus/bus/testing';
+import { offerKeyOf } from '@omnibus/catalog';
 import { loadConfig, type Config } from '@omnibus/config';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous,
   catalogKey,
+  declaredOf,
   latestModernRevision,
   metaKeys,
   newRequestKey,
@@ -28,9 +30,11 @@ import {
   type JsonObject,
   type JsonRpcNotification,
   type JsonRpcRequest,
+  type OfferCaller,
   type PostedMessage,
   type Principal,
   type Revision,
+  type ServerName,
   type ServerNotice,
   type SessionCommand,
   type SessionKey,
@@ -113,9 +117,13 @@ export class WorkerUnderTest {
   outcome: ExchangeEvent = { kind: 'result', result: { content: [] } };
   /** Takes the next call instead of answering it at once. */
   takes: ((reply: (event: ExchangeEvent) => void) => void) | undefined;
+  /** Whether servers say at once what they offer to clients with other declarations: the same. A record that says it itself stays as it is. */
+  saysOffers = true;
   worker: SessionWorker | undefined;
   #catalog: KeyValue<CatalogRecord> | undefined;
   readonly #backend = newWorkerId('backend');
+  /** The last record of each server, and the keys of the declarations that it was asked about. */
+  readonly #servers = new Map<string, { readonly record: CatalogRecord; readonly keys: Set<string> }>();
   #count = 0;
 
   private constructor(makeBus: (onFault: OnFault) => MemoryBus) {
@@ -149,7 +157,10 @@ export class WorkerUnderTest {
     });
     await made.worker.start();
     for (const server of servers.map(parseServerName)) {
-      await bus.subscribe(subjects.backendControl(server), (command) => made.controls.add(command));
+      await bus.subscribe(subjects.backendControl(server), (command) => {
+        made.controls.add(command);
+        if (command.kind === 'wanted' && command.caller !== undefined) made.#offer(server, command.caller);
+      });
       await bus.subscribe(
         subjects.backend(server),
         (command, reply) => {
@@ -187,7 +198,22 @@ export class WorkerUnderTest {
       announcements: noAnnouncements,
       ...more,
     };
-    await this.#catalog?.put(catalogKey(name, this.#backend), record);
+    const keys = this.#servers.get(server)?.keys ?? new Set<string>();
+    this.#servers.set(server, { record, keys });
+    await this.#write(record, keys);
+  }
+
+  /** Does what an adapter does that hears of a client whose declarations are new. */
+  #offer(server: ServerName, asking: OfferCaller): void {
+    const { record, keys } = this.#servers.get(server) ?? {};
+    if (record === undefined || keys === undefined || !this.saysOffers || record.owners !== undefined) return;
+    keys.add(offerKeyOf(record, declaredOf(asking)));
+    void this.#write(record, keys);
+  }
+
+  async #write(record: CatalogRecord, keys: ReadonlySet<string>): Promise<void> {
+    const offers = record.offers ?? [...keys].map((key) => ({ key, lists: {} }));
+    await this.#catalog?.put(catalogKey(record.server, this.#backend), { ...record, offers });
   }
 
   /** A client of a revision, with a session where that has them. @param by its caller; default: anonymous. */

@@ -24,11 +24,17 @@ const namesOf = async (client: ClientUnderTest): Promise<string[]> =>
   ((await client.ask('tools/list')).result?.['tools'] as { name: string }[]).map(({ name }) => name);
 
 let test: WorkerUnderTest;
+/** A worker whose servers say what they offer when the test does. */
+async function silent(servers: readonly string[]): Promise<WorkerUnderTest> {
+  const made = await WorkerUnderTest.start(servers);
+  made.saysOffers = false;
+  return made;
+}
 afterEach(() => test.stop());
 
 describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (revision) => {
   it('is offered what is for its capabilities, and others are not', async () => {
-    test = await WorkerUnderTest.start(['a']);
+    test = await silent(['a']);
     await test.put('a', known('sampling', 'ask'));
     expect(await namesOf(await test.open(revision, { sampling: {} }))).toEqual(['act', 'ask']);
     expect(await namesOf(await test.open(revision))).toEqual(['act', 'plain']);
@@ -36,7 +42,7 @@ describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (r
   });
 
   it('waits for its first list until it is known what it is offered, and adapters are told of it once', async () => {
-    test = await WorkerUnderTest.start(['a']);
+    test = await silent(['a']);
     await test.put('a', { revision: latestLegacyRevision, lists });
     const client = await test.open(revision, { sampling: {} });
     const answers = [namesOf(client), namesOf(client)];
@@ -53,7 +59,7 @@ describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (r
   });
 
   it('gets the names of servers that have not yet listed their tools for it', async () => {
-    test = await WorkerUnderTest.start(['a']);
+    test = await silent(['a']);
     await test.put('a', { revision: latestLegacyRevision, lists });
     const client = await test.open(revision, { sampling: {} });
     const missing = { server: 'a', problem: 'what it offers to such a client is still being read' };
@@ -64,7 +70,7 @@ describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (r
   });
 
   it('calls a tool that only it is offered, also when it asks for no list first', async () => {
-    test = await WorkerUnderTest.start(['a']);
+    test = await silent(['a']);
     await test.put('a', { revision: latestLegacyRevision, lists });
     const client = await test.open(revision, { sampling: {} });
     const answer = client.ask('tools/call', { name: 'ask' });
@@ -78,7 +84,7 @@ describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (r
   });
 
   it('has its answer when its worker has left, although nobody knows yet what it is offered', async () => {
-    test = await WorkerUnderTest.start(['a']);
+    test = await silent(['a']);
     await test.put('a', { revision: latestLegacyRevision, lists });
     const client = await test.open(revision, { sampling: {} });
     let answered: unknown;
@@ -89,7 +95,7 @@ describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (r
   });
 
   it('is shown what everybody is when nobody says in time what it is offered', async () => {
-    test = await WorkerUnderTest.start(['a']);
+    test = await silent(['a']);
     await test.put('a', { revision: latestLegacyRevision, lists });
     const client = await test.open(revision, { sampling: {} });
     expect(await test.turning(namesOf(client))).toEqual(['act', 'plain']);
@@ -205,7 +211,7 @@ it('a list waits as long as its client gives it, up to 55 seconds, where that is
 });
 
 it('only those clients are told of a change that concerns them', async () => {
-  test = await WorkerUnderTest.start(['a']);
+  test = await silent(['a']);
   await test.put('a', known('sampling', 'ask'));
   const [samples, plain] = [
     await test.open(latestLegacyRevision, { sampling: {} }),
@@ -231,7 +237,7 @@ it('only those clients are told of a change that concerns them', async () => {
 });
 
 it("a list that depends on what a client declared is nobody else's", async () => {
-  test = await WorkerUnderTest.start(['a']);
+  test = await silent(['a']);
   const notes = { tools: { ttlMs: 60_000, isPublic: true } };
   await test.put('a', { ...known('sampling', 'ask'), notes });
   for (const capabilities of [{}, { sampling: {} }])
@@ -246,7 +252,7 @@ it("a list that depends on what a client declared is nobody else's", async () =>
 });
 
 it('an endpoint is said to be used, once for many clients and again while they are there', async () => {
-  test = await WorkerUnderTest.start(['a', 'b']);
+  test = await silent(['a', 'b']);
   const wanted = () =>
     test.controls.values.filter((command) => command.kind === 'wanted' && command.caller === undefined).length;
   for (let each = 0; each < 5; each += 1) await test.open(latestLegacyRevision);
