@@ -27,6 +27,51 @@ const withoutOptional = {
     id === absent ? { code: 'throw new Error("this library is not part of Omnibus");', moduleType: 'js' } : undefined,
 };
 
+/**
+ * Writes characters beyond ASCII as escapes. V8 holds the whole source of a module with two bytes a character if one character is beyond Latin-1: one "…" doubled the memory for
+ * `session.js`. The characters are in strings, templates and regular expressions, where an escape means the same.
+ */
+const inAscii = {
+  name: 'in-ascii',
+  generateBundle(_options, output) {
+    for (const part of Object.values(output)) if (part.type === 'chunk') part.code = asciiOf(part.code);
+  },
+};
+/** Here an escape would mean something else: after a backslash, and in a template whose raw text is read. */
+const notEscapable = /(?<!\\)(?:\\\\)*\\[^\0-\x7f]|String\.raw`[^`]*[^\0-\x7f`]/;
+
+function asciiOf(code) {
+  const problem = notEscapable.exec(code);
+  if (problem !== null) throw new Error(`the bundle cannot be ASCII: ${problem[0].slice(-80)}`);
+  return code.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/**
+ * `node:http` by `require`. Its `import` reads all that it exports, and with `WebSocket` loads the library of Node's own `fetch`: 10 MB of memory and 40 ms of each start, for what
+ * the gateway does not use.
+ */
+const http = '\0omnibus:http';
+const withoutOwnFetch = {
+  name: 'http-without-fetch',
+  resolveId: {
+    filter: { id: /^(node:)?http$/ },
+    handler: (_id, _importer, { kind }) => (kind === 'require-call' ? undefined : http),
+  },
+  load: (id) => (id === http ? { code: httpModule(), moduleType: 'js' } : undefined),
+};
+
+function httpModule() {
+  const names = Object.entries(Object.getOwnPropertyDescriptors(process.getBuiltinModule('node:http')))
+    .filter(([, { get }]) => get === undefined)
+    .map(([name]) => name);
+  return [
+    `import { createRequire } from 'node:module';`,
+    `const http = createRequire(import.meta.url)('node:http');`,
+    'export default http;',
+    `export const { ${names.join(', ')} } = http;`,
+  ].join('\n');
+}
+
 /** Libraries of parts that few installations use, and that `npm start` in a clone does not install. */
 const large = ['@kubernetes/client-node', '@opentelemetry/core', '@aws-sdk/credential-provider-node'];
 const ofLargeParts = /^@(kubernetes|opentelemetry|aws-sdk)\//;
@@ -59,7 +104,7 @@ export async function bundle(root, folder, { mayLack = false, more = {} } = {}) 
     transform: { target: 'node22' },
     // Our modules have no side effects when they are loaded, except the main module and that of a thread.
     treeshake: { moduleSideEffects: [{ test: /\/(packages|services)\/\w+\/src\//, sideEffects: false }] },
-    plugins: [withoutOptional],
+    plugins: [withoutOptional, withoutOwnFetch, inAscii],
     onLog(level, log, handle) {
       if (log.code === 'UNRESOLVED_IMPORT') throw new Error(log.message);
       // `depd` (of the authorization server) generates functions in this way; names of variables are kept, so the generated code still works.

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { version } from '@omnibus/protocol';
 import { startGateway, shapes, writeConfig } from '../support/gateway.ts';
@@ -97,6 +98,20 @@ it('is one package without dependencies, and a twentieth of what a clone runs wi
       'kubernetes-client.js',
     ]),
   );
+});
+
+it('is loaded without what only takes memory: two bytes a character, and the library of the fetch of Node', async () => {
+  const folder = join(installed.folder, 'dist');
+  const chunks = (await readdir(folder)).filter((file) => file.endsWith('.js'));
+  for (const chunk of chunks) expect(await read(`dist/${chunk}`), chunk).toMatch(/^[\0-\x7f]*$/);
+  const roles = ['edge', 'session', 'backend'].map((role) => JSON.stringify(pathToFileURL(join(folder, `${role}.js`))));
+  const { out } = await runProgram(process.execPath, [
+    '--input-type=module',
+    '--eval',
+    `for (const role of [${roles.join()}]) await import(role); console.log(process.moduleLoadList.join('\\n'));`,
+  ]);
+  expect(out).toContain('NativeModule http\n');
+  expect(out).not.toContain('undici');
 });
 
 it('has the sizes and the number of packages that docs/how-to/install.md names, within a tenth', async () => {
