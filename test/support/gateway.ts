@@ -163,6 +163,12 @@ export async function startGateway(
         return before.filter((client) => !now.includes(client)).length >= lost.length;
       });
     },
+    /** In order, a backend worker would wait ten seconds for the owner of a call that was killed, or for the one who continues it. */
+    async [Symbol.asyncDispose]() {
+      if (gateway.processes.some(({ child }) => child.signalCode === 'SIGKILL'))
+        for (const part of gateway.processes) part.kill('SIGKILL');
+      await gateway[Symbol.asyncDispose]();
+    },
   };
 }
 
