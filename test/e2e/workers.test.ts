@@ -9,8 +9,9 @@ import { WebSocket } from 'ws';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { revisions } from '../matrix/era-server.ts';
 import { EraClient } from '../matrix/era-client.ts';
-import { writeConfig, type GatewayUnderTest } from '../support/gateway.ts';
-import { fixturePath, omnibusProgram, startProcess } from '../support/processes.ts';
+import { saidHere } from '../support/command-here.ts';
+import { endNow, writeConfig, type GatewayUnderTest } from '../support/gateway.ts';
+import { fixturePath } from '../support/processes.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { repeatedly, untilThere } from '../support/paced.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
@@ -49,7 +50,7 @@ describe('two workers', () => {
   });
 
   afterAll(async () => {
-    await gateway[Symbol.asyncDispose]();
+    await endNow(gateway);
     await upstream[Symbol.asyncDispose]();
   });
 
@@ -181,19 +182,6 @@ describe('two workers', () => {
       client[Symbol.dispose]();
     }
   });
-
-  it('end running calls before they stop', async () => {
-    using client = await RawClient.open(gateway.url);
-    const calls = upstream.calls.values.length;
-    const slow = client.callTool('up__slow');
-    const call = (await upstream.calls.until(calls + 1))[calls];
-    const ended = once(gateway.edge.child, 'exit');
-    gateway.edge.kill('SIGTERM');
-    await gateway.edge.line(/"msg":"stopping"/);
-    call?.answer(text('at last'));
-    expect((await slow).last.result).toEqual(text('at last'));
-    expect(await ended).toEqual([0, null]);
-  });
 });
 
 it('workers show the servers that have not settled at the start, and a reload refuses what the start refuses', async () => {
@@ -207,13 +195,25 @@ it('workers show the servers that have not settled at the start, and a reload re
   await gateway.edge.line(/sessions of several workers end with the supervisor.*is not applied/);
 });
 
-it('all workers stop in order when the gateway stops while one of them is replaced', async () => {
-  await using gateway = await startWorkers({ mcpServers: { pipe } });
+it('all workers stop in order, after running calls, when the gateway stops while one of them is replaced', async () => {
+  await using upstream = await Upstream.start({ tools: [tool('slow')], onCall: () => undefined });
+  await using gateway = await startWorkers({
+    prefix: 'always',
+    timeouts: { drain: '1m' },
+    mcpServers: { pipe, up: { url: upstream.url } },
+  });
   await adminUntil(gateway, '/readyz', isReady);
+  using client = await RawClient.open(gateway.url);
+  await client.untilTools((names) => names.includes('up__slow'));
+  const slow = client.callTool('up__slow');
+  const [call] = await upstream.calls.until(1);
   const ended = once(gateway.edge.child, 'exit');
   gateway.edge.kill('SIGHUP');
   await gateway.edge.line(/"worker":"0-3","endpoint".*"msg":"listening"/);
   gateway.edge.kill('SIGTERM');
+  await gateway.edge.line(/"msg":"stopping"/);
+  call?.answer(text('at last'));
+  expect((await slow).last.result).toEqual(text('at last'));
   expect(await ended).toEqual([0, null]);
   for (const worker of ['0-1', '1-2', '0-3'])
     await gateway.edge.line(new RegExp(`"worker":"${worker}".*"msg":"stopped"`));
@@ -238,11 +238,9 @@ it.each([
   [['--bus', 'nats://127.0.0.1:4222'], /--workers is for one machine without NATS/],
   [['--role', 'edge'], /--workers: each worker has all roles; leave out --role/],
 ])('`serve --workers 2 %s` says what is wrong, and starts nothing', async (words, problem) => {
-  await using gateway = startProcess('node', [
-    ...[omnibusProgram, 'serve', '--config', await writeConfig({ mcpServers: {} }), '--workers', '2'],
-    ...words,
-  ]);
-  const ended = once(gateway.child, 'exit');
-  await gateway.line(problem);
-  expect(await ended).toEqual([78, null]);
+  const config = await writeConfig({ mcpServers: {} });
+  expect(await saidHere(['serve', '--config', config, '--workers', '2', ...words])).toEqual({
+    status: 78,
+    output: expect.stringMatching(problem) as string,
+  });
 });
