@@ -128,6 +128,7 @@ export const streamer: Worker = async (run, name) => {
     const tag = `${name}-${count}`;
     const heard: Message[] = [];
     let lastEventId: string | undefined;
+    let reason = 'connection';
     const since = performance.now();
     const giveUpAt = since + answerMs;
     const body = {
@@ -148,6 +149,7 @@ export const streamer: Worker = async (run, name) => {
           await pause(run);
           continue; // The request was certainly not executed; otherwise it would not be repeated.
         }
+        if (reader.status >= 500) reason = `HTTP ${reader.status}`;
         if (reader.status !== 200) break;
         // No edge or worker could serve the stream now; resuming again does no harm, as a second call would.
         if (round === 0 && count % 2 === 0) {
@@ -164,7 +166,7 @@ export const streamer: Worker = async (run, name) => {
       await pause(run);
     }
     if (heard.some(({ id }) => id === tag)) judgeStream(run, name, { tag, since }, heard);
-    else if (lastEventId === undefined) run.tally.interrupt('connection', tag, since);
+    else if (lastEventId === undefined) run.tally.interrupt(reason, tag, since);
     else run.tally.giveUp(`${tag} (last event ${lastEventId})`, since);
   }
 };

@@ -83,6 +83,16 @@ export const faults: readonly Fault[] = [
     },
   },
   {
+    name: 'NATS comes back without its store',
+    async strike(fleet) {
+      const { nodes } = fleet.cluster;
+      await Promise.all(nodes.map((node) => node.kill(true)));
+      await wait(downMs);
+      await Promise.all(nodes.map((node) => node.start()));
+      await fleet.ready();
+    },
+  },
+  {
     name: 'SIGKILL session and backend',
     kills: ['backend'],
     strike: async (fleet) => {

@@ -127,6 +127,22 @@ export class Fleet {
     old.link[Symbol.dispose]();
   }
 
+  /** Resolves when each process says that it has all that it needs: the connection to NATS, and the whole store. */
+  async ready(): Promise<void> {
+    const readinessOf = async (process: RunningProcess): Promise<string> => {
+      const [, admin] = (await process.line(/"admin":"([^"]+)"/)) as unknown as [string, string];
+      return (await fetch(`http://${admin}/readyz`)).text();
+    };
+    await vi.waitFor(
+      async () => {
+        const all = await Promise.all(this.processes.map(readinessOf));
+        const unready = all.find((each) => each !== 'ready\n');
+        if (unready !== undefined) throw new Error(unready);
+      },
+      { timeout: startMs, interval: 100 },
+    );
+  }
+
   /** Changes the configuration of a server, and waits until every process has applied it. */
   async reload(server: string): Promise<void> {
     const applied = (process: RunningProcess): number =>

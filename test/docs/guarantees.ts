@@ -219,6 +219,18 @@ export const guarantees: readonly Guarantee[] = [
     ],
   },
   {
+    fault:
+      'the whole NATS is lost, with or without its store, and comes back; a backend worker finds it up to ten seconds later than the session worker',
+    request: 'a call that this backend worker has',
+    era: 'all',
+    sees: 'the answer; if the backend worker does not come back in that time, unknown',
+    executed: 'once',
+    test: [
+      'services/session/src/call/exchange.test.ts',
+      'waits for a backend worker without signs of life that may have lost NATS together with this worker',
+    ],
+  },
+  {
     fault: 'connection to NATS lost while an answer is on its way',
     request: 'a call',
     era: 'all',

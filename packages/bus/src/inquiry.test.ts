@@ -98,6 +98,40 @@ it('a busy worker is asked ever less often', async () => {
   expect([found, answers.length]).toEqual([['held one'], asked]);
 });
 
+it('while a worker may come back to NATS, no question without a listener proves that it is gone', async () => {
+  const found: string[] = [];
+  let mayReturn = true;
+  const elsewhere = subject<Items, Items>('elsewhere');
+  const inquiry = new Inquiry<string, Items>({
+    bus,
+    clock,
+    workers: { state: () => 'silent', mayReturn: () => mayReturn },
+    payload: (items) => ({ items }),
+    heldOf: ({ items }) => new Set(items),
+    attemptOf: () => 1,
+    held: (item) => found.push(`held ${item}`),
+    lost: (item) => found.push(`lost ${item}`),
+  });
+  const ask = (...items: readonly string[]): void =>
+    inquiry.ask(
+      items,
+      () => elsewhere,
+      () => [worker],
+    );
+  ask('one');
+  await vi.advanceTimersByTimeAsync(8_000);
+  expect(found).toEqual([]);
+  const back = await bus.subscribe(elsewhere, (_question, reply) => reply({ items: ['one'] }));
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(found).toEqual(['held one']);
+  back.close();
+  ask('two');
+  await vi.advanceTimersByTimeAsync(8_000);
+  mayReturn = false;
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(found).toEqual(['held one', 'lost two']);
+});
+
 it('one worker is asked again, and its answer to the first question counts', async () => {
   const found: unknown[] = [];
   void askWorker({ bus, clock, workers }, worker, holds, { items: [] }).then((answer) => found.push(answer));

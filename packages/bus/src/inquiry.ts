@@ -3,7 +3,8 @@
  * long it takes, and a worker that is not there must be proven gone.
  *
  * Invariant P1: none of the workers that may have an item holds it when it is reported lost. Each of them has said so, or is proven gone: twice, no worker
- * listened at NATS and there was no sign of life; or there was no sign of life for so long that it counts as lost (`presence.ts`).
+ * listened at NATS and there was no sign of life; or there was no sign of life for so long that it counts as lost (`presence.ts`). None of this proves it while
+ * the worker may still search NATS, which this process has lost and found itself (`mayReturn`).
  */
 import type { WorkerId } from '@omnibus/protocol';
 import type { Bus, PendingRequest } from './bus.ts';
@@ -14,7 +15,8 @@ import type { Subject } from './subject.ts';
 export interface InquiryOptions<Item, Payload> {
   readonly bus: Bus;
   readonly clock: { schedule(delayMs: number, run: () => void): { cancel(): void } };
-  readonly workers: Pick<PresenceWatch<Sign>, 'state'>;
+  /** `mayReturn`: whether a worker that does not listen at NATS proves nothing yet; left out if it always does, with `state`. */
+  readonly workers: Pick<PresenceWatch<Sign>, 'state'> & Partial<Pick<PresenceWatch<Sign>, 'mayReturn'>>;
   /** The question to one worker about these items. */
   readonly payload: (items: readonly Item[]) => Payload;
   /**
@@ -166,6 +168,10 @@ export class Inquiry<Item, Payload> {
     question.isAsked = false;
     if (question.isOver || error.kind !== 'no-responders') return;
     question.unheard += 1;
+    if (workers.mayReturn?.(question.worker) === true) {
+      question.unheard = 1;
+      return; // The next look asks again.
+    }
     // Its last message may still be on its way; and right after NATS was disturbed, a worker may be alive before its next sign of life arrives. So it is
     // asked twice.
     if (question.unheard > 1 && bus.connected && workers.state(question.worker) !== 'alive')

@@ -92,6 +92,21 @@ it('who hears nobody may be cut off itself: nobody is lost, and whoever is heard
   expect(watch.state(two)).toBe('lost');
 });
 
+it('after a loss of NATS, a worker may still come back that gave its last sign before, for ten seconds, and one that has come back may not', async () => {
+  await pass(2, one, two);
+  expect([watch.mayReturn(one), watch.mayReturn(two)]).toEqual([false, false]);
+  bus.reconnect();
+  await pass(9, one);
+  expect([watch.state(two), watch.mayReturn(one), watch.mayReturn(two)]).toEqual(['lost', false, true]);
+  expect(watch.mayReturn(newWorkerId('session'))).toBe(false);
+  await pass(12, one);
+  expect(watch.mayReturn(two)).toBe(false);
+  // It was gone before the next loss.
+  bus.reconnect();
+  await pass(1, one);
+  expect(watch.mayReturn(two)).toBe(false);
+});
+
 it('a worker that leaves, or was never there, is lost; right after the start, it may only not have been heard of yet', async () => {
   expect(watch.state(one)).toBe('silent');
   await pass(1, one, two);

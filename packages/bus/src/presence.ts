@@ -55,6 +55,8 @@ const lostMs = 2 * silenceMs;
 const missingMs = 60_000;
 /** Milliseconds by which a sign of a worker that has time comes late. */
 const lateMs = 100;
+/** Milliseconds after this process has found NATS again in which a worker may find it, too: an attempt to connect can take five seconds. */
+const returnMs = 10_000;
 /** Milliseconds between two signs with which a worker answers those of others. */
 const betweenAnswersMs = 20;
 
@@ -100,6 +102,10 @@ export class PresenceWatch<S extends Sign> {
   #heardThenAt = -Infinity;
   /** Whether a sign of `self` came back over the present connection, if there was one before. */
   #isHeard = true;
+  /** When this process was last connected to the bus again. */
+  #returnedAt = -Infinity;
+  /** Workers that were there before that, and have given no sign since. */
+  readonly #awaited = new Set<WorkerId>();
   /** Milliseconds for which it had watched before it was cut off from the bus last. */
   #watchedMs = 0;
   /** Callers that wait until the workers they need are heard of. */
@@ -275,6 +281,14 @@ export class PresenceWatch<S extends Sign> {
     return now - this.#startedAt > lostMs ? 'lost' : 'silent';
   }
 
+  /**
+   * Whether a worker without signs of life, and without a subscription at NATS, may come back with its items: this process has found NATS again a short while ago, and
+   * that worker may have lost NATS at the same time. One that has given a sign since then is not meant.
+   */
+  mayReturn(worker: WorkerId): boolean {
+    return this.#awaited.has(worker) && performance.now() - this.#returnedAt < returnMs;
+  }
+
   /** Whether no signs arrive at all, so that this process may be cut off itself. */
   #isDeaf(now: number): boolean {
     return now - this.#lastHeardAt > silenceMs;
@@ -311,6 +325,7 @@ export class PresenceWatch<S extends Sign> {
 
   #hearConnected({ worker, reconnects }: S, now: number): void {
     this.#heardThenAt = now;
+    this.#awaited.delete(worker);
     if (worker === this.#options.self && reconnects === this.#reconnects) this.#isHeard = true;
   }
 
@@ -325,7 +340,17 @@ export class PresenceWatch<S extends Sign> {
     this.#reconnects = this.#options.bus.reconnects;
     this.#isHeard = false;
     this.#watchedMs = this.#heardThenAt - (this.#startedAt ?? Infinity);
+    this.#awaitThose();
     this.#options.disturbed();
+  }
+
+  /** Awaits the workers that gave signs until this process was cut off. */
+  #awaitThose(): void {
+    this.#returnedAt = performance.now();
+    this.#awaited.clear();
+    for (const worker of this.#workers.keys()) this.#awaited.add(worker);
+    for (const [worker, { heardAt }] of this.#missing)
+      if (heardAt > this.#heardThenAt - silenceMs) this.#awaited.add(worker);
   }
 
   #sweepLater(): void {

@@ -66,6 +66,8 @@ export interface Adapters {
   readonly expected: readonly WorkerId[];
   /** Whether a worker is there. */
   state(worker: WorkerId): ReturnType<PresenceWatch<BackendPresence>['state']>;
+  /** See `PresenceWatch.mayReturn`. */
+  mayReturn(worker: WorkerId): boolean;
   /** Whether it is proven that a worker is gone. */
   isLost(worker: WorkerId): boolean;
   /** Cancels a given-up exchange at the worker that may still work on it, now and when that worker comes back. */

@@ -107,7 +107,7 @@ export class ExchangeWatch implements Adapters {
     this.#inquiry = new Inquiry<SentExchange, HeldExchanges>({
       bus,
       clock: wheel,
-      workers: this.#workers,
+      workers: this,
       payload: (exchanges) => ({ exchanges: exchanges.map(({ id }) => id) }),
       heldOf: (answer, asked) => {
         const ids = new Set(answer.exchanges);
@@ -158,12 +158,17 @@ export class ExchangeWatch implements Adapters {
   }
 
   state(worker: WorkerId): ReturnType<Adapters['state']> {
-    return this.#workers.state(worker);
+    const state = this.#workers.state(worker);
+    return state === 'lost' && this.mayReturn(worker) ? 'silent' : state;
+  }
+
+  mayReturn(worker: WorkerId): boolean {
+    return this.#workers.mayReturn(worker);
   }
 
   /** Whether it is proven that a worker is gone. */
   isLost(worker: WorkerId): boolean {
-    return this.#workers.state(worker) === 'lost';
+    return this.state(worker) === 'lost';
   }
 
   /** Number of open exchanges. */
@@ -304,8 +309,7 @@ export class ExchangeWatch implements Adapters {
       if (known === undefined) byServer.set(server, [exchange]);
       else known.push(exchange);
     }
-    for (const { worker } of this.#signs.values())
-      if (this.#workers.state(worker) === 'lost') this.#signs.delete(worker);
+    for (const { worker } of this.#signs.values()) if (this.isLost(worker)) this.#signs.delete(worker);
     for (const [server, exchanges] of byServer) {
       const everyone = [...this.#signs.values(), ...(signs ?? [])]
         .filter((sign) => sign.servers.includes(server))

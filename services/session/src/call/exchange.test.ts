@@ -366,6 +366,26 @@ describe('an exchange', () => {
     expect(outcomes.map(({ kind }) => kind)).toEqual(['result']);
   });
 
+  it('waits for a backend worker without signs of life that may have lost NATS together with this worker', async () => {
+    vi.spyOn(watch, 'state').mockReturnValue('silent');
+    const awaiting = vi.spyOn(watch, 'mayReturn').mockReturnValue(true);
+    const [answered, given] = [await begin('tools/call', false, { isKept: true }), newWorkerId('backend')];
+    answered.exchange.sentTo = given;
+    answered.exchange.adapterLost();
+    await pass(400);
+    await bus.subscribe(subjects.backendAttach(given), (_command, reply) => reply({ kind: 'result', result: {} }));
+    await pass(300);
+    expect(reasons()).toEqual(['result']);
+    const { exchange } = await begin('tools/call', false, { isKept: true });
+    exchange.sentTo = newWorkerId('backend');
+    exchange.adapterLost();
+    await pass(250);
+    expect(reasons()).toEqual(['result']);
+    awaiting.mockReturnValue(false);
+    await pass(100);
+    expect(reasons()).toEqual(['result', 'gateway.interrupted']);
+  });
+
   it('that another worker may continue is asked for again if the first question for it was lost', async () => {
     const { exchange } = await begin('tools/call', false, { isKept: true });
     const at = newWorkerId('backend');

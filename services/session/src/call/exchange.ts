@@ -89,7 +89,7 @@ export class Exchange extends Link implements SentExchange {
     this.#host.adapters.open.add(this); // E4
     const { continues } = this.#request;
     if (continues !== undefined) this.#attach(continues.at);
-    else if (this.#request.context.taskPlace !== undefined && this.#isTaskLost) queueMicrotask(() => this.#endTask());
+    else if (this.#request.context.taskPlace !== undefined && this.#isTaskLost) queueMicrotask(this.#endTask);
     else this.#sendTo(this.#route());
     return this;
   }
@@ -115,9 +115,7 @@ export class Exchange extends Link implements SentExchange {
     return taskPlace?.isProgram === true && this.#host.adapters.isLost(taskPlace.worker);
   }
 
-  #endTask(): void {
-    this.end(taskLost(this.#request.server));
-  }
+  readonly #endTask = (): void => this.end(taskLost(this.#request.server));
 
   #sendTo({ to, worker, isBound, heard }: CallTarget): void {
     if (heard !== undefined) {
@@ -270,15 +268,17 @@ export class Exchange extends Link implements SentExchange {
   }
 
   #isThere(worker: WorkerId): boolean {
-    return this.#host.adapters.state(worker) === 'alive';
+    return this.#host.adapters.state(worker) === 'alive' || this.#host.adapters.mayReturn(worker);
   }
 
-  /** Nothing listens at the worker to take the call over from. If it gives signs of life, it has lost its connection to NATS, and comes back. */
+  /** Nothing listens at the worker to take the call over from. If it gives signs of life, or this worker has lost NATS, too, it comes back. */
   #unattached(at: WorkerId, tries: number): void {
+    const { adapters, wheel } = this.#host;
+    const isLast = tries >= attachAgain.tries && !adapters.mayReturn(at);
     if (this.isSettled) return;
-    if (tries >= attachAgain.tries || !this.#isThere(at)) this.#adapterGone();
+    if (isLast || !this.#isThere(at)) this.#adapterGone();
     else
-      this.#host.wheel.schedule(attachAgain.ms * tries, () => {
+      wheel.schedule(attachAgain.ms * Math.min(tries, attachAgain.tries), () => {
         if (!this.isSettled && this.#isAttached && this.sentTo === at) this.#attach(at, tries + 1);
       });
   }
@@ -455,10 +455,8 @@ export class Exchange extends Link implements SentExchange {
   }
 
   #expire(): void {
-    const {
-      limits: { maxMs, own },
-      exchange,
-    } = this.#request;
+    const { limits, exchange } = this.#request;
+    const { maxMs, own } = limits;
     const isMax = performance.now() >= this.#endsAt;
     const isOwn = isMax && own !== undefined && own.leftMs < maxMs;
     // A limit of the client's own says nothing about the server, so it does not count as the server's timeout.
