@@ -391,10 +391,10 @@ it('a redirect is not followed, and credentials go to no other address', async (
 });
 
 it.each([
-  ['of 100 KB', 'x'.repeat(100_000)],
-  ['with other characters than visible ASCII', 'a b\tc'],
-])('a session id %s is refused, and the server is unavailable with that reason', async (_what, session) => {
-  await using it = await bench({ session });
+  ['of 100 KB', 'x'.repeat(100_000), {}],
+  ['with other characters than visible ASCII, under validation: enforce,', 'a b\tc', { validation: 'enforce' }],
+])('a session id %s is refused, and the server is unavailable with that reason', async (_what, session, settings) => {
+  await using it = await bench({ session }, { settings });
   expect(await it.status()).toMatch(/session id it gave cannot be used|connection broke/);
 });
 

@@ -18,6 +18,8 @@ export const repairs = {
   'text-before-message': { reads: 'an answer that follows other text on one line of stdout as that answer' },
   'old-draft': { reads: 'the revision 2024-10-07 as 2024-11-05' },
   'empty-session': { reads: 'a session id without characters as none' },
+  'session-text': { reads: 'a session id with blanks, or with bytes beyond ASCII, as it is' },
+  'new-session': { reads: 'a session id that a later answer brings as the id of the session from then on' },
   'deferred-answer': {
     reads: 'an answer on the standing stream to a request that was answered HTTP 202 as the answer to that request',
   },

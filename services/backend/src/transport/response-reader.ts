@@ -24,6 +24,10 @@ export type ResponseHeaders = Readonly<Record<string, string | string[] | undefi
 export interface ResponseObserver {
   /** The status line and headers have arrived, and nothing of the body. */
   started?: ((status: number, headers: ResponseHeaders) => void) | undefined;
+  /** The session in which the request was sent; undefined for none. */
+  readonly sessionId?: string | undefined;
+  /** The headers name another session. Not called where `started` is. */
+  renamed?: ((status: number, session: string) => void) | undefined;
   message(value: unknown): void;
   /** @param id of the request that the bad message was to answer; `null` when it was to answer none, undefined when it cannot be known. */
   invalid(problem: string, id: JsonRpcId | null | undefined, question?: UnusableQuestion): void;
@@ -179,7 +183,10 @@ export class ResponseReader implements RedirectHandler {
     this.#response = status < 300 ? { status, mediaType, errorBody: '' } : refusalOf(status, mediaType, headers);
     const coding =
       headers['content-encoding'] === undefined ? 'identity' : String(headers['content-encoding']).trim().toLowerCase();
-    this.#observer.started?.(status, headers);
+    const { 'mcp-session-id': session } = headers;
+    if (this.#observer.started !== undefined) this.#observer.started(status, headers);
+    else if (typeof session === 'string' && session !== this.#observer.sessionId)
+      this.#observer.renamed?.(status, session);
     if (this.#isOver) return;
     if (coding !== 'identity' && canUnpack(coding)) this.#unpacker = this.#createUnpacker(coding, controller);
     if (status >= 400) this.#mode = 'error';

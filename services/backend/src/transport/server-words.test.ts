@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { isEventId, isSessionId, Reconnecting } from './server-words.ts';
+import { isEventId, isHeaderText, isSessionId, Reconnecting } from './server-words.ts';
 
 describe('words of a server that are said back to it', () => {
   it('are headers that every HTTP library sends', () => {
-    expect(['', 'a b', '1~', 'ü', 'a\u0001', ' a', 'x'.repeat(4_097)].map(isEventId)).toEqual([
+    expect(['', 'a b', '1~', 'ü', 'a\u0001', ' a', 'x'.repeat(8_193)].map(isEventId)).toEqual([
       true,
       true,
       true,
@@ -12,7 +12,9 @@ describe('words of a server that are said back to it', () => {
       false,
       false,
     ]);
-    expect(['', 'a b', '1~', 'ü', 'x'.repeat(4_097)].map(isSessionId)).toEqual([false, false, true, false, false]);
+    expect(['', 'a b', '1~', 'ü', 'x'.repeat(8_193)].map(isSessionId)).toEqual([false, false, true, false, false]);
+    const texts = ['', 'a\tb c', 'ü', '→', ' a', 'a ', 'a\u0001', 'a\r\nb: c', 'a\u00A0', 'x'.repeat(8_193)];
+    expect(texts.filter(isHeaderText)).toEqual(['a\tb c', 'ü', 'a\u00A0']);
   });
 });
 

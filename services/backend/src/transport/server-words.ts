@@ -3,11 +3,17 @@
 import { isObject, type JsonObject } from '@omnibus/protocol';
 
 /** Bytes of a header with a server's value; HTTP servers allow little for all headers together. */
-const maxLength = 4_096;
+const maxLength = 8_192;
 
 /** Whether a text is visible ASCII (2025-11-25 basic/transports, Session Management). */
 export function isSessionId(text: string): boolean {
   return text.length <= maxLength && /^[\u0021-\u007E]+$/.test(text);
+}
+
+/** Whether HTTP libraries return a text as it came, though it may be no session id: it has blanks within, or bytes beyond ASCII (RFC 9110, 5.5). */
+export function isHeaderText(text: string): boolean {
+  if (text.length > maxLength || !/^[\t\u0020-\u007E\u0080-\u00FF]+$/.test(text)) return false;
+  return !/^[\t ]|[\t ]$/.test(text);
 }
 
 /** Whether an event id can be sent as a header: WHATWG allows any text without line ends; an empty id means that there is none any more. */

@@ -82,7 +82,7 @@ export class StandingStream {
       {
         ...silentObserver,
         started: (status, headers) => {
-          if (status >= 300 || !String(headers['content-type']).startsWith('text/event-stream')) return;
+          if (status >= 300 || !String(headers['content-type']).toLowerCase().startsWith('text/event-stream')) return;
           if (this.#attempts > 1 || performance.now() - openedAt > promptMs) observer.missed();
           this.#hasStood = true;
           this.#refusals = 0;

@@ -24,14 +24,9 @@ import { Delivery, nameOf } from './delivery.ts';
 import { streamableHeaders, type HttpOptions } from './http-options.ts';
 import { connectionProblem, describeRedirect, describeSilence, describeStatus, hadNoCredentials } from './problems.ts';
 import { answersRequest, doubtsSession, errorIn } from './refusal-body.ts';
-import {
-  ResponseReader,
-  silentObserver,
-  type EndedResponse,
-  type ResponseHeaders,
-  type ResponseObserver,
-} from './response-reader.ts';
-import { isNamelessError, isSessionId, Reconnecting } from './server-words.ts';
+import { ResponseReader, type EndedResponse, type ResponseHeaders, type ResponseObserver } from './response-reader.ts';
+import { isNamelessError, Reconnecting } from './server-words.ts';
+import { isUsableSession, untilEnded, unusableSession } from './session-id.ts';
 import { StandingStream } from './standing-stream.ts';
 import type { RequestFailure, Transport, TransportObserver, UnusableQuestion } from './transport.ts';
 import { startUrlProgram } from './url-program.ts';
@@ -42,7 +37,6 @@ export interface StreamableHttpOptions extends HttpOptions {
 }
 
 const maxResumptions = 5;
-const deleteTimeoutMs = 2_000;
 /** Bound on questions of the server with a recorded call. */
 const maxQuestions = 100;
 
@@ -81,6 +75,9 @@ export class StreamableHttpTransport implements Transport {
       reading: options.reading,
       post: (body, reader) => this.#dispatch('POST', body, this.#headers, reader),
       message: (value) => observer.message(value, undefined),
+      started: ({ 'mcp-session-id': session }) => {
+        if (session !== undefined && this.#revision !== undefined) this.renamed(session);
+      },
       delivered: (message) => void this.#forgetQuestion(message),
       failed: (message, problem) => this.#undelivered(message, problem),
     });
@@ -104,7 +101,7 @@ export class StreamableHttpTransport implements Transport {
 
   request(message: JsonRpcRequest, headers?: Readonly<Record<string, string>>): void {
     const { limits, reading, dispatcher } = this.#options;
-    const open = new OpenRequest(message.id, this, this.#revision === undefined);
+    const open = new OpenRequest(message.id, this, this.#revision === undefined, this.#sessionId);
     const reader = new ResponseReader(open, limits, reading);
     open.reader = reader;
     this.#open.add(open);
@@ -241,14 +238,27 @@ export class StreamableHttpTransport implements Transport {
       repairs.note('empty-session', 'Mcp-Session-Id');
       return;
     }
-    if (typeof session !== 'string' || !isSessionId(session)) {
+    if (!isUsableSession(session, repairs)) {
       open.reader?.abort();
       this.fail(open, {
         kind: 'invalid',
-        problem: 'the session id it gave cannot be used: up to 4,096 visible ASCII characters are allowed',
+        problem: unusableSession,
       });
       return;
     }
+    this.#enter(session);
+  }
+
+  /** A later answer names another session: the official SDK clients follow the newest id. */
+  renamed(session: unknown): void {
+    const { repairs } = this.#options.limits;
+    if (repairs === undefined || session === this.#sessionId || session === '' || !isUsableSession(session, repairs))
+      return;
+    repairs.note('new-session', 'Mcp-Session-Id');
+    this.#enter(session);
+  }
+
+  #enter(session: string): void {
     this.#sessionId = session;
     this.#options.noteSession?.(session);
     this.#setHeaders();
@@ -356,23 +366,10 @@ export class StreamableHttpTransport implements Transport {
 
   #deleteSession(): Promise<void> {
     if (this.#sessionId === undefined) return Promise.resolve();
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, deleteTimeoutMs);
-      const done = (): void => {
-        clearTimeout(timer);
-        resolve();
-      };
-      this.#dispatch(
-        'DELETE',
-        undefined,
-        this.#headers,
-        new ResponseReader(
-          { ...silentObserver, ended: done, failed: done },
-          this.#options.limits,
-          this.#options.reading,
-        ),
-      );
-    });
+    const { limits, reading } = this.#options;
+    return untilEnded((observer) =>
+      this.#dispatch('DELETE', undefined, this.#headers, new ResponseReader(observer, limits, reading)),
+    );
   }
 }
 
@@ -381,6 +378,7 @@ class OpenRequest extends Link implements ResponseObserver {
   readonly id: JsonRpcId;
   readonly #transport: StreamableHttpTransport;
   readonly started: ResponseObserver['started'];
+  readonly sessionId: string | undefined;
   reader: ResponseReader | undefined;
   lastEventId: string | undefined;
   /** Undefined while its stream has brought no event. */
@@ -395,9 +393,10 @@ class OpenRequest extends Link implements ResponseObserver {
   isOver = false;
 
   /** @param opensSession whether its answer may bring a session id. */
-  constructor(id: JsonRpcId, transport: StreamableHttpTransport, opensSession: boolean) {
+  constructor(id: JsonRpcId, transport: StreamableHttpTransport, opensSession: boolean, sessionId: string | undefined) {
     super();
     this.id = id;
+    this.sessionId = sessionId;
     this.#transport = transport;
     this.started = opensSession ? (status, headers) => transport.started(this, status, headers) : undefined;
   }
@@ -405,6 +404,10 @@ class OpenRequest extends Link implements ResponseObserver {
   get reconnecting(): Reconnecting {
     this.#reconnecting ??= new Reconnecting();
     return this.#reconnecting;
+  }
+
+  renamed(status: number, session: string): void {
+    if (status < 300 && !this.isResumed) this.#transport.renamed(session);
   }
 
   message(value: unknown): void {
