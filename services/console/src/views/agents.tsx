@@ -3,32 +3,27 @@ import type { Agents as Answer, AgentMade, AgentSeen } from '@omnibus/admin-api'
 import { useState } from 'preact/hooks';
 import { post, remove } from '../api/ask.ts';
 import { refresh, useLive } from '../api/live.ts';
-import { Ago, Command, Confirm, Dialog, Empty, Heading, Problem } from '../parts/basics.tsx';
+import { Ago, Command, Confirm, Dialog, Empty, Heading, Shown } from '../parts/basics.tsx';
+import { useChosen } from '../parts/chosen.ts';
+import { Found } from '../parts/found.tsx';
 import { may } from '../parts/may.ts';
+import { OperatorButton } from '../parts/operator-button.tsx';
 import { Said } from '../parts/said.tsx';
 import { SearchField } from '../parts/search-field.tsx';
 import { State } from '../parts/state.tsx';
 import { sorted, Table, type Columns } from '../parts/table.tsx';
-import { UnknownRights } from '../parts/unknown-rights.tsx';
-import { hrefOf, place, setQuery } from '../route.ts';
+import { ForOthers } from '../parts/unknown-rights.tsx';
+import { hrefOf } from '../route.ts';
 import { SigningKeys } from './signing-keys.tsx';
 import { count } from '../words.ts';
 
 export function Agents() {
-  const { maySeeAgents, hasAgents, who } = may();
+  const { maySeeAgents, hasAgents } = may();
   if (maySeeAgents && hasAgents) return <All />;
   return (
     <>
       <Heading>Agents</Heading>
-      {who === '' ? (
-        <UnknownRights />
-      ) : maySeeAgents ? (
-        <None />
-      ) : (
-        <Empty why="Agents are for the roles operator, auditor and admin.">
-          You are known here as “{who}”. <code>auth.admin.roles</code> says who has which role.
-        </Empty>
-      )}
+      {maySeeAgents ? <None /> : <ForOthers why="Agents are for the roles operator, auditor and admin." />}
     </>
   );
 }
@@ -40,26 +35,36 @@ interface Chosen {
 }
 
 function All() {
-  const { value, problem } = useLive<Answer>('agents');
-  const [said, setSaid] = useState('');
-  const [chosen, setChosen] = useState<Chosen>();
+  const live = useLive<Answer>('agents');
+  const { chosen, choose, close, said } = useChosen<Chosen>();
   const [made, setMade] = useState<AgentMade>();
-  const close = (done?: string): void => {
-    setChosen(undefined);
-    if (done !== undefined) setSaid(done);
-  };
   return (
     <>
-      <Heading aside={value !== undefined && count(value.agents.filter(isValid).length, 'agent')}>Agents</Heading>
+      <Heading aside={live.value !== undefined && count(live.value.agents.filter(isValid).length, 'agent')}>
+        Agents
+      </Heading>
       <p>
         Programs that get tokens for themselves, or to act for users, at the authorization server of this gateway.
         Programs with an API key are among the <a href={hrefOf('keys')}>keys</a>.
       </p>
       <SearchField label="Name, owner or group" placeholder="a part of it" isAlone />
       <p role="status">{said}</p>
-      {problem !== undefined && <Problem {...problem} />}
-      {value === undefined && problem === undefined && <p class="waiting">asking…</p>}
-      {value !== undefined && <Found {...value} choose={setChosen} />}
+      <Shown live={live}>
+        {({ agents }) => (
+          <Found
+            rows={agents}
+            texts={({ name, owner, tenant = '', groups, note = '' }) => [name, owner, tenant, note, ...groups]}
+            none={
+              <Empty why="There is no agent yet.">
+                <Command text="omnibus agents add NAME --owner OWNER" />
+              </Empty>
+            }
+            otherwise="No agent has such a name, owner or group."
+          >
+            {(shown) => <List shown={shown} choose={choose} />}
+          </Found>
+        )}
+      </Shown>
       <SigningKeys />
       {chosen !== undefined && chosen.act === 'rotate' && <Rotate agent={chosen.agent} close={close} show={setMade} />}
       {chosen !== undefined && chosen.act !== 'rotate' && <Block {...chosen} close={close} />}
@@ -75,28 +80,6 @@ function None() {
       <Command text="omnibus docs agents" /> explains what stands in it.
     </Empty>
   );
-}
-
-function Found({ agents, choose }: Answer & { readonly choose: (chosen: Chosen) => void }) {
-  const words = (place.value.query.get('q') ?? '').toLowerCase();
-  const shown = agents.filter(({ name, owner, tenant = '', groups, note = '' }) =>
-    [name, owner, tenant, note, ...groups].some((text) => text.toLowerCase().includes(words)),
-  );
-  if (agents.length === 0)
-    return (
-      <Empty why="There is no agent yet.">
-        <Command text="omnibus agents add NAME --owner OWNER" />
-      </Empty>
-    );
-  if (shown.length === 0)
-    return (
-      <Empty why="No agent has such a name, owner or group.">
-        <button type="button" onClick={() => setQuery({ q: '' })}>
-          Show all
-        </button>
-      </Empty>
-    );
-  return <List shown={shown} choose={choose} />;
 }
 
 const isValid = ({ state }: AgentSeen): boolean => state === 'valid';
@@ -170,29 +153,24 @@ function placesOf({ endpoints, scopes }: AgentSeen): string {
 }
 
 function Acts({ agent, choose }: { readonly agent: AgentSeen; readonly choose: (chosen: Chosen) => void }) {
-  const { mayAgents, mayBlock } = may();
   const isBlocked = agent.state === 'blocked';
   return (
     <>
-      <button
-        type="button"
-        disabled={!mayBlock}
-        title={mayBlock ? undefined : 'for operators'}
-        aria-label={`${isBlocked ? 'Unblock' : 'Block'} ${agent.name}…`}
-        onClick={() => choose({ agent, act: isBlocked ? 'unblock' : 'block' })}
+      <OperatorButton
+        needs="mayBlock"
+        label={`${isBlocked ? 'Unblock' : 'Block'} ${agent.name}…`}
+        act={() => choose({ agent, act: isBlocked ? 'unblock' : 'block' })}
       >
         {isBlocked ? 'Unblock…' : 'Block…'}
-      </button>{' '}
+      </OperatorButton>{' '}
       {agent.proof === 'secret' && (
-        <button
-          type="button"
-          disabled={!mayAgents}
-          title={mayAgents ? undefined : 'for administrators'}
-          aria-label={`Rotate the secret of ${agent.name}…`}
-          onClick={() => choose({ agent, act: 'rotate' })}
+        <OperatorButton
+          needs="mayAgents"
+          label={`Rotate the secret of ${agent.name}…`}
+          act={() => choose({ agent, act: 'rotate' })}
         >
           Rotate…
-        </button>
+        </OperatorButton>
       )}
     </>
   );

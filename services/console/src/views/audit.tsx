@@ -12,7 +12,7 @@ import { Missing } from '../parts/missing.tsx';
 import { usePages } from '../parts/pages.tsx';
 import { Said } from '../parts/said.tsx';
 import { State, type Tone } from '../parts/state.tsx';
-import { UnknownRights } from '../parts/unknown-rights.tsx';
+import { ForOthers } from '../parts/unknown-rights.tsx';
 import { hrefOf, place } from '../route.ts';
 import { bytes, count, duration, numberWords } from '../words.ts';
 
@@ -29,31 +29,19 @@ const outcomes: Readonly<Record<string, readonly [Tone, string, string]>> = {
 
 export function Audit() {
   const { mayAudit, isAudited, who } = may();
-  if (who === '')
-    return (
-      <>
-        <Heading>Audit</Heading>
-        <UnknownRights />
-      </>
-    );
-  if (!isAudited)
-    return (
-      <>
-        <Heading>Audit</Heading>
+  if (isAudited && mayAudit) return <Search />;
+  return (
+    <>
+      <Heading>Audit</Heading>
+      {who !== '' && !isAudited ? (
         <Off />
-      </>
-    );
-  if (!mayAudit)
-    return (
-      <>
-        <Heading>Audit</Heading>
-        <Empty why="Audit records are for the roles auditor and admin.">
-          You are known here as “{who}”. <code>auth.admin.roles</code> says who has which role. On the machine with the
-          files, <code>omnibus audit search</code> reads them.
-        </Empty>
-      </>
-    );
-  return <Search />;
+      ) : (
+        <ForOthers why="Audit records are for the roles auditor and admin.">
+          On the machine with the files, <code>omnibus audit search</code> reads them.
+        </ForOthers>
+      )}
+    </>
+  );
 }
 
 /** How the operator turns the audit on. */

@@ -7,6 +7,7 @@ import { EndpointField } from '../parts/endpoint-field.tsx';
 import { sorted, Table, type Columns } from '../parts/table.tsx';
 import { Missing } from '../parts/missing.tsx';
 import { usePages } from '../parts/pages.tsx';
+import { Unfit } from '../parts/found.tsx';
 import { Said } from '../parts/said.tsx';
 import { SearchField } from '../parts/search-field.tsx';
 import { fieldsOf, typeWords, type Schema } from '../form/schema.ts';
@@ -86,13 +87,7 @@ function Filters({ endpoints }: { readonly endpoints: Answer['endpoints'] }) {
 
 function None({ query }: { readonly query: URLSearchParams }) {
   if ([...query.values()].some((value) => value !== ''))
-    return (
-      <Empty why="Nothing fits.">
-        <button type="button" onClick={() => setQuery({ q: '', kind: '', server: '', endpoint: '' })}>
-          Show all
-        </button>
-      </Empty>
-    );
+    return <Unfit why="Nothing fits." query={{ q: '', kind: '', server: '', endpoint: '' }} />;
   return (
     <Empty why="No server offers anything yet.">
       <a href={hrefOf('servers')}>Are they up?</a> <Command text="omnibus doctor" /> says what is wrong with them.

@@ -2,9 +2,10 @@
 import type { ComponentChildren } from 'preact';
 import type { Configuration as Answer, ConfigDifference } from '@omnibus/admin-api';
 import { useLive } from '../api/live.ts';
-import { Ago, Copy, Empty, Heading, Shown } from '../parts/basics.tsx';
+import { Ago, Copy, Heading, Shown } from '../parts/basics.tsx';
 import { sorted, Table, type Columns } from '../parts/table.tsx';
 import { Missing } from '../parts/missing.tsx';
+import { Unfit } from '../parts/found.tsx';
 import { Said } from '../parts/said.tsx';
 import { SearchField } from '../parts/search-field.tsx';
 import { State } from '../parts/state.tsx';
@@ -78,11 +79,10 @@ function InForce({ values }: Pick<Answer, 'values'>) {
         </span>
       </div>
       {rows.length === 0 ? (
-        <Empty why={wanted === '' ? 'Nothing but defaults is in force.' : 'No option fits.'}>
-          <button type="button" onClick={() => setQuery({ q: '', all: 'yes' })}>
-            Show all
-          </button>
-        </Empty>
+        <Unfit
+          why={wanted === '' ? 'Nothing but defaults is in force.' : 'No option fits.'}
+          query={{ q: '', all: 'yes' }}
+        />
       ) : (
         <Values rows={rows.slice(0, maxRows)} />
       )}

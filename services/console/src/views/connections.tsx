@@ -1,22 +1,22 @@
 /** The view "Connections": what users have connected to servers by signing in there. */
 import type { ConnectionRevoked, Connections as Answer, ConnectionSeen } from '@omnibus/admin-api';
-import { useState } from 'preact/hooks';
 import { remove } from '../api/ask.ts';
 import { refresh, useLive } from '../api/live.ts';
 import { Ago, Confirm, Empty, Heading, Shown } from '../parts/basics.tsx';
+import { useChosen } from '../parts/chosen.ts';
+import { Found } from '../parts/found.tsx';
 import { sorted, Table, type Columns } from '../parts/table.tsx';
 import { OperatorButton } from '../parts/operator-button.tsx';
 import { Said } from '../parts/said.tsx';
 import { SearchField } from '../parts/search-field.tsx';
 import { State } from '../parts/state.tsx';
-import { hrefOf, place, setQuery } from '../route.ts';
+import { hrefOf } from '../route.ts';
 import { count, numberWords } from '../words.ts';
 import { Programs } from './programs.tsx';
 
 export function Connections() {
   const connections = useLive<Answer>('connections');
-  const [said, setSaid] = useState('');
-  const [chosen, setChosen] = useState<ConnectionSeen>();
+  const { chosen, choose, close, said } = useChosen<ConnectionSeen>();
   const { value } = connections;
   return (
     <>
@@ -24,46 +24,31 @@ export function Connections() {
       <p>Users who have signed in at a server: it is called with tokens that are theirs alone.</p>
       <SearchField label="User or server" placeholder="a part of the name" isAlone />
       <p role="status">{said}</p>
-      <Shown live={connections}>{(answer) => <Found {...answer} choose={setChosen} />}</Shown>
+      <Shown live={connections}>
+        {({ connections: rows, total }) => (
+          <Found
+            rows={rows}
+            texts={({ server, owner = '', principal }) => [server, owner, principal]}
+            none={
+              <Empty why="Nobody has signed in at a server.">
+                A server with <code>{'credentials: { kind: oauth }'}</code> asks its users to, when they first use it.
+              </Empty>
+            }
+            otherwise="No connection is of such a user or server."
+          >
+            {(shown) => (
+              <>
+                <List shown={shown} choose={choose} />
+                {total > rows.length && (
+                  <p class="dim">{`The first ${numberWords(rows.length)} of ${numberWords(total)} are shown.`}</p>
+                )}
+              </>
+            )}
+          </Found>
+        )}
+      </Shown>
       <Programs />
-      {chosen !== undefined && (
-        <Revoke
-          chosen={chosen}
-          close={(done) => {
-            setChosen(undefined);
-            if (done !== undefined) setSaid(done);
-          }}
-        />
-      )}
-    </>
-  );
-}
-
-function Found({ connections, total, choose }: Answer & { readonly choose: (row: ConnectionSeen) => void }) {
-  const words = (place.value.query.get('q') ?? '').toLowerCase();
-  const shown = connections.filter(({ server, owner = '', principal }) =>
-    [server, owner, principal].some((text) => text.toLowerCase().includes(words)),
-  );
-  if (connections.length === 0)
-    return (
-      <Empty why="Nobody has signed in at a server.">
-        A server with <code>{'credentials: { kind: oauth }'}</code> asks its users to, when they first use it.
-      </Empty>
-    );
-  if (shown.length === 0)
-    return (
-      <Empty why="No connection is of such a user or server.">
-        <button type="button" onClick={() => setQuery({ q: '' })}>
-          Show all
-        </button>
-      </Empty>
-    );
-  return (
-    <>
-      <List shown={shown} choose={choose} />
-      {total > connections.length && (
-        <p class="dim">{`The first ${numberWords(connections.length)} of ${numberWords(total)} are shown.`}</p>
-      )}
+      {chosen !== undefined && <Revoke chosen={chosen} close={close} />}
     </>
   );
 }

@@ -1,40 +1,35 @@
 /** The view "Keys": the API keys of callers, their owners and last uses, and their revocation. */
 import type { KeySeen, Keys as Answer } from '@omnibus/admin-api';
-import { useState } from 'preact/hooks';
 import { remove } from '../api/ask.ts';
 import { refresh, useLive } from '../api/live.ts';
 import { Ago, Command, Confirm, Empty, Heading, Problem } from '../parts/basics.tsx';
+import { useChosen } from '../parts/chosen.ts';
+import { Found } from '../parts/found.tsx';
 import { may } from '../parts/may.ts';
+import { OperatorButton } from '../parts/operator-button.tsx';
 import { sorted, Table, type Columns } from '../parts/table.tsx';
 import { Said } from '../parts/said.tsx';
 import { SearchField } from '../parts/search-field.tsx';
 import { State } from '../parts/state.tsx';
-import { UnknownRights } from '../parts/unknown-rights.tsx';
-import { hrefOf, place, setQuery } from '../route.ts';
+import { ForOthers } from '../parts/unknown-rights.tsx';
+import { hrefOf } from '../route.ts';
 import { count } from '../words.ts';
 
 export function Keys() {
-  const { maySeeKeys, who } = may();
-  if (maySeeKeys) return <All />;
+  if (may().maySeeKeys) return <All />;
   return (
     <>
       <Heading>Keys</Heading>
-      {who === '' ? (
-        <UnknownRights />
-      ) : (
-        <Empty why="Keys are for the roles auditor and admin.">
-          You are known here as “{who}”. <code>auth.admin.roles</code> says who has which role. On the machine with the
-          file of keys, <code>omnibus keys list</code> shows them.
-        </Empty>
-      )}
+      <ForOthers why="Keys are for the roles auditor and admin.">
+        On the machine with the file of keys, <code>omnibus keys list</code> shows them.
+      </ForOthers>
     </>
   );
 }
 
 function All() {
   const { value, problem } = useLive<Answer>('keys');
-  const [said, setSaid] = useState('');
-  const [chosen, setChosen] = useState<KeySeen>();
+  const { chosen, choose, close, said } = useChosen<KeySeen>();
   return (
     <>
       <Heading aside={value !== undefined && count(value.keys.filter(isGood).length, 'key', 'keys')}>Keys</Heading>
@@ -47,16 +42,21 @@ function All() {
       <p role="status">{said}</p>
       {problem !== undefined && (problem.reason === 'conflict' ? <None /> : <Problem {...problem} />)}
       {value === undefined && problem === undefined && <p class="waiting">asking…</p>}
-      {value !== undefined && <Found {...value} choose={setChosen} />}
-      {chosen !== undefined && (
-        <Revoke
-          chosen={chosen}
-          close={(done) => {
-            setChosen(undefined);
-            if (done !== undefined) setSaid(done);
-          }}
-        />
+      {value !== undefined && (
+        <Found
+          rows={value.keys}
+          texts={({ id, subject, tenant = '', groups, note = '' }) => [id, subject, tenant, note, ...groups]}
+          none={
+            <Empty why="There is no key yet.">
+              <Command text="omnibus keys create --subject NAME" />
+            </Empty>
+          }
+          otherwise="No key is of such a subject."
+        >
+          {(shown) => <List shown={shown} choose={choose} />}
+        </Found>
       )}
+      {chosen !== undefined && <Revoke chosen={chosen} close={close} />}
     </>
   );
 }
@@ -68,28 +68,6 @@ function None() {
       <code>{'auth: { keys: { file: keys.yaml } }'}</code> in the configuration takes it.
     </Empty>
   );
-}
-
-function Found({ keys, choose }: Answer & { readonly choose: (key: KeySeen) => void }) {
-  const words = (place.value.query.get('q') ?? '').toLowerCase();
-  const shown = keys.filter(({ id, subject, tenant = '', groups, note = '' }) =>
-    [id, subject, tenant, note, ...groups].some((text) => text.toLowerCase().includes(words)),
-  );
-  if (keys.length === 0)
-    return (
-      <Empty why="There is no key yet.">
-        <Command text="omnibus keys create --subject NAME" />
-      </Empty>
-    );
-  if (shown.length === 0)
-    return (
-      <Empty why="No key is of such a subject.">
-        <button type="button" onClick={() => setQuery({ q: '' })}>
-          Show all
-        </button>
-      </Empty>
-    );
-  return <List shown={shown} choose={choose} />;
 }
 
 const hasEnded = ({ expires }: KeySeen): boolean => expires !== undefined && Date.parse(expires) <= Date.now();
@@ -104,7 +82,6 @@ const columns: Columns<KeySeen> = {
 };
 
 function List({ shown, choose }: { readonly shown: readonly KeySeen[]; readonly choose: (key: KeySeen) => void }) {
-  const { mayKeys } = may();
   return (
     <Table
       label="Keys"
@@ -145,15 +122,13 @@ function List({ shown, choose }: { readonly shown: readonly KeySeen[]; readonly 
           </td>
           <td>
             {key.revoked === undefined && (
-              <button
-                type="button"
-                disabled={!mayKeys}
-                title={mayKeys ? undefined : 'for administrators'}
-                aria-label={`Revoke the key ${key.id} of ${key.subject}…`}
-                onClick={() => choose(key)}
+              <OperatorButton
+                needs="mayKeys"
+                label={`Revoke the key ${key.id} of ${key.subject}…`}
+                act={() => choose(key)}
               >
                 Revoke…
-              </button>
+              </OperatorButton>
             )}
           </td>
         </tr>

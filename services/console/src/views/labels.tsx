@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks';
 import { post } from '../api/ask.ts';
 import { refresh, useLive } from '../api/live.ts';
 import { Ago, Confirm, Shown } from '../parts/basics.tsx';
+import { useChosen } from '../parts/chosen.ts';
 import { may } from '../parts/may.ts';
 import { Said } from '../parts/said.tsx';
 import { Table } from '../parts/table.tsx';
@@ -24,8 +25,7 @@ export function Labels() {
 
 function Labelled() {
   const live = useLive<LabelList>('labels');
-  const [chosen, choose] = useState<Chosen>();
-  const [said, setSaid] = useState('');
+  const { chosen, choose, close, said } = useChosen<Chosen>();
   return (
     <>
       <p role="status">{said}</p>
@@ -56,15 +56,7 @@ function Labelled() {
           )
         }
       </Shown>
-      {chosen !== undefined && (
-        <Clear
-          {...chosen}
-          close={(done) => {
-            choose(undefined);
-            if (done !== undefined) setSaid(done);
-          }}
-        />
-      )}
+      {chosen !== undefined && <Clear {...chosen} close={close} />}
     </>
   );
 }

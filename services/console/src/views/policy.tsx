@@ -10,7 +10,7 @@ import { Missing } from '../parts/missing.tsx';
 import { usePages } from '../parts/pages.tsx';
 import { Said } from '../parts/said.tsx';
 import { State, type Tone } from '../parts/state.tsx';
-import { UnknownRights } from '../parts/unknown-rights.tsx';
+import { ForOthers } from '../parts/unknown-rights.tsx';
 import { place } from '../route.ts';
 import { count, numberWords } from '../words.ts';
 
@@ -24,24 +24,13 @@ const decided: Readonly<Record<PolicyDecision, readonly [Tone, string, string]>>
 };
 
 export function Policy() {
-  const { mayPolicy, who } = may();
-  if (who === '')
-    return (
-      <>
-        <Heading>Policy</Heading>
-        <UnknownRights />
-      </>
-    );
-  if (!mayPolicy)
-    return (
-      <>
-        <Heading>Policy</Heading>
-        <Empty why="The rules are for the roles operator, auditor and admin.">
-          You are known here as “{who}”. <code>auth.admin.roles</code> says who has which role.
-        </Empty>
-      </>
-    );
-  return <Whole />;
+  if (may().mayPolicy) return <Whole />;
+  return (
+    <>
+      <Heading>Policy</Heading>
+      <ForOthers why="The rules are for the roles operator, auditor and admin." />
+    </>
+  );
 }
 
 function Whole() {

@@ -4,7 +4,9 @@ import { useState } from 'preact/hooks';
 import { post } from '../api/ask.ts';
 import { refresh, useLive } from '../api/live.ts';
 import { Confirm, Empty, Problem } from '../parts/basics.tsx';
+import { useChosen } from '../parts/chosen.ts';
 import { may } from '../parts/may.ts';
+import { OperatorButton } from '../parts/operator-button.tsx';
 import { Said } from '../parts/said.tsx';
 import { Table } from '../parts/table.tsx';
 import { hrefOf, place, setQuery } from '../route.ts';
@@ -40,8 +42,7 @@ export function Programs() {
 
 function Of({ user }: { readonly user: string }) {
   const { value, problem } = useLive<ProgramsSeen>(`programs?user=${encodeURIComponent(user)}`, everyMs);
-  const [chosen, setChosen] = useState<ProgramSeen>();
-  const [said, setSaid] = useState('');
+  const { chosen, choose, close, said } = useChosen<ProgramSeen>();
   if (value === undefined) return problem === undefined ? <p class="waiting">asking…</p> : <Problem {...problem} />;
   return (
     <>
@@ -49,7 +50,7 @@ function Of({ user }: { readonly user: string }) {
       {value.programs.length === 0 ? (
         <Empty why="This user has allowed no program." />
       ) : (
-        <List programs={value.programs} choose={setChosen} />
+        <List programs={value.programs} choose={choose} />
       )}
       {value.agents.length > 0 && (
         <p>
@@ -61,16 +62,7 @@ function Of({ user }: { readonly user: string }) {
           No agents are shown: <Said text={value.agentsProblem} max={500} />
         </p>
       )}
-      {chosen !== undefined && (
-        <Revoke
-          user={value.user}
-          program={chosen}
-          close={(done) => {
-            setChosen(undefined);
-            if (done !== undefined) setSaid(done);
-          }}
-        />
-      )}
+      {chosen !== undefined && <Revoke user={value.user} program={chosen} close={close} />}
     </>
   );
 }
@@ -79,7 +71,6 @@ function List({
   programs,
   choose,
 }: Pick<ProgramsSeen, 'programs'> & { readonly choose: (program: ProgramSeen) => void }) {
-  const { mayPrograms } = may();
   return (
     <Table label="Programs" head={['Program', 'Answers go to', 'May', 'Since', 'Last use', 'Change']}>
       {programs.map((program) => (
@@ -96,15 +87,9 @@ function List({
           <td class="nowrap">{program.since.slice(0, 10)}</td>
           <td class="nowrap">{program.lastUse}</td>
           <td>
-            <button
-              type="button"
-              disabled={!mayPrograms}
-              title={mayPrograms ? undefined : 'for operators'}
-              aria-label={`Revoke ${titleOf(program)}…`}
-              onClick={() => choose(program)}
-            >
+            <OperatorButton needs="mayPrograms" label={`Revoke ${titleOf(program)}…`} act={() => choose(program)}>
               Revoke…
-            </button>
+            </OperatorButton>
           </td>
         </tr>
       ))}

@@ -5,10 +5,11 @@ import { useLive } from '../api/live.ts';
 import { Ago, Command, Empty, Heading, Shown } from '../parts/basics.tsx';
 import { sorted, Table, type Columns } from '../parts/table.tsx';
 import { Missing } from '../parts/missing.tsx';
+import { Unfit } from '../parts/found.tsx';
 import { Said } from '../parts/said.tsx';
 import { SearchField } from '../parts/search-field.tsx';
 import { ServerState } from '../parts/state.tsx';
-import { hrefOf, place, setQuery } from '../route.ts';
+import { hrefOf, place } from '../route.ts';
 import { count, duration, numberWords } from '../words.ts';
 import { AddServer } from './add-server.tsx';
 import { OneServer, reasonOf } from './one-server.tsx';
@@ -89,14 +90,7 @@ const columns: Columns<ServerRow> = {
 };
 
 function List({ servers, chosen }: { readonly servers: readonly ServerRow[]; readonly chosen: string | undefined }) {
-  if (servers.length === 0)
-    return (
-      <Empty why="No server fits the filter.">
-        <button type="button" onClick={() => setQuery({ q: '' })}>
-          Show all
-        </button>
-      </Empty>
-    );
+  if (servers.length === 0) return <Unfit why="No server fits the filter." />;
   return (
     <Table
       label="Servers"

@@ -8,6 +8,7 @@ import { sorted, Table, type Columns } from '../parts/table.tsx';
 import { useBrought } from '../parts/brought.ts';
 import { Missing } from '../parts/missing.tsx';
 import { OperatorButton } from '../parts/operator-button.tsx';
+import { Unfit } from '../parts/found.tsx';
 import { Said } from '../parts/said.tsx';
 import { SearchField } from '../parts/search-field.tsx';
 import { go, hrefOf, place, setQuery } from '../route.ts';
@@ -33,11 +34,7 @@ export function Sessions() {
             <Missing missing={value.missing} />
             {value.sessions.length + value.clients.length === 0 ? (
               isFiltered ? (
-                <Empty why="No client of that name is there.">
-                  <button type="button" onClick={() => setQuery({ client: '', cursor: '' })}>
-                    Show all
-                  </button>
-                </Empty>
+                <Unfit why="No client of that name is there." query={{ client: '', cursor: '' }} />
               ) : (
                 <Empty why="No client is connected.">
                   <a href={hrefOf('connect')}>Connect one</a>: there is a button for each client.

@@ -4,7 +4,8 @@ import { useState } from 'preact/hooks';
 import { post } from '../api/ask.ts';
 import { refresh, useLive } from '../api/live.ts';
 import { Ago, Confirm, Problem } from '../parts/basics.tsx';
-import { may } from '../parts/may.ts';
+import { useChosen } from '../parts/chosen.ts';
+import { OperatorButton } from '../parts/operator-button.tsx';
 import { State } from '../parts/state.tsx';
 import { Table } from '../parts/table.tsx';
 
@@ -13,9 +14,7 @@ const everyMs = 10_000;
 
 export function SigningKeys() {
   const { value, problem } = useLive<SigningKeysSeen>('signing-keys', everyMs);
-  const [isAsked, setAsked] = useState(false);
-  const [said, setSaid] = useState('');
-  const { mayAgents } = may();
+  const { chosen, choose, close, said } = useChosen();
   return (
     <>
       <h2>Signing keys</h2>
@@ -47,22 +46,10 @@ export function SigningKeys() {
           ))}
         </Table>
       )}
-      <button
-        type="button"
-        disabled={!mayAgents}
-        title={mayAgents ? undefined : 'for administrators'}
-        onClick={() => setAsked(true)}
-      >
+      <OperatorButton needs="mayAgents" act={() => choose({})}>
         Rotate the signing key…
-      </button>
-      {isAsked && (
-        <Rotate
-          close={(done) => {
-            setAsked(false);
-            if (done !== undefined) setSaid(done);
-          }}
-        />
-      )}
+      </OperatorButton>
+      {chosen !== undefined && <Rotate close={close} />}
     </>
   );
 }
