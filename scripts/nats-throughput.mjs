@@ -6,11 +6,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
+import { freePort } from './measured-gateway.mjs';
 
 /** The average message of a call, which has 1,514 bytes in five messages. */
 const bodyBytes = 300;
@@ -106,10 +107,7 @@ async function stored(port, inFlight) {
 
 export async function natsThroughput() {
   const folder = mkdtempSync(join(tmpdir(), 'omnibus-throughput-'));
-  const free = createServer().listen(0, '127.0.0.1');
-  await once(free, 'listening');
-  const { port } = free.address();
-  free.close();
+  const port = await freePort();
   const nats = spawn('nats-server', ['-a', '127.0.0.1', '-p', String(port), '-js', '-sd', folder], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });

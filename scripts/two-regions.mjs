@@ -6,31 +6,25 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer as createHttpServer } from 'node:http';
 import { connect, createServer } from 'node:net';
 import { loadavg, tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import {
+  callTool,
+  freePort,
+  listening,
+  natsServes,
+  openSession,
+  pause,
+  startRole,
+  startServer,
+} from './measured-gateway.mjs';
 import { natsThroughput } from './nats-throughput.mjs';
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const oneWayMs = Number(process.argv[2] ?? 20);
 const count = Number(process.argv[3] ?? 300);
 const folder = mkdtempSync(join(tmpdir(), 'omnibus-regions-'));
 const children = [];
-const pause = (ms) => new Promise((resume) => setTimeout(resume, ms));
-const listening = async (server) => {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return server.address().port;
-};
-const freePort = async () => {
-  const server = createServer();
-  const port = await listening(server);
-  server.close();
-  return port;
-};
 
 /** A proxy to a port with latency: bytes arrive in order, each delayed by the same time. */
 const farFrom = async (port) => {
@@ -70,118 +64,29 @@ jetstream { store_dir: ${JSON.stringify(join(folder, name))}, domain: hub }
 accounts { SYS { users: [{ user: sys, password: sys }] }, APP { jetstream: enabled, users: [{ user: app, password: app }] } }\nsystem_account: SYS\nno_auth_user: app\n`,
   );
   children.push(spawn('nats-server', ['--config', file], { stdio: 'ignore' }));
-  while (
-    !(await fetch(`http://127.0.0.1:${monitor}/healthz`).then(
-      ({ ok }) => ok,
-      () => false,
-    ))
-  )
-    await pause(100);
+  await natsServes(monitor);
 };
 await Promise.all([startNats('east'), startNats('west')]);
 
-const upstream = createHttpServer((request, response) => {
-  let body = '';
-  request.on('data', (chunk) => {
-    body += chunk;
-  });
-  request.on('end', () => {
-    const { id, method } = request.method === 'POST' ? JSON.parse(body) : {};
-    const answers = {
-      initialize: {
-        protocolVersion: '2025-11-25',
-        capabilities: { tools: {} },
-        serverInfo: { name: 'measured', version: '1' },
-      },
-      'tools/list': { tools: [{ name: 'echo', inputSchema: { type: 'object' } }] },
-      'tools/call': { content: [{ type: 'text', text: 'x'.repeat(100) }] },
-    };
-    if (request.method !== 'POST') response.writeHead(405).end();
-    else if (id === undefined) response.writeHead(202).end();
-    else
-      response.writeHead(200, { 'content-type': 'application/json' }).end(
-        JSON.stringify({
-          jsonrpc: '2.0',
-          id,
-          ...(answers[method] === undefined ? { error: { code: -32601, message: 'no' } } : { result: answers[method] }),
-        }),
-      );
-  });
-});
-const url = `http://127.0.0.1:${await listening(upstream)}/mcp`;
+const { url, server: upstream } = await startServer([{ name: 'echo', inputSchema: { type: 'object' } }]);
 
 /** Starts a process of one role in a region; `servers` as in its configuration. */
 const start = async (region, role, mcpServers) => {
   const file = join(folder, `${region}-${role}-${children.length}.json`);
-  writeFileSync(file, JSON.stringify({ log: { format: 'json' }, prefix: 'always', nats: { region }, mcpServers }));
-  const child = spawn(
-    process.execPath,
-    [
-      join(root, 'services/gateway/dist/main.js'),
-      'serve',
-      '-c',
-      file,
-      '-l',
-      '127.0.0.1:0',
-      '-a',
-      '127.0.0.1:0',
-      '-r',
-      role,
-      '-b',
-      `nats://127.0.0.1:${ports[region].client}`,
-    ],
-    {
-      env: { ...process.env, OMNIBUS_SEALING_KEY: Buffer.alloc(32, 7).toString('base64') },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    },
-  );
-  children.push(child);
-  const part = { child, endpoint: undefined };
-  for await (const line of createInterface({ input: child.stderr })) {
-    const { endpoint, msg } = JSON.parse(line);
-    part.endpoint ??= endpoint;
-    if (msg === 'ready') break;
-  }
-  child.stderr.resume();
+  const part = await startRole(role, ports[region].client, file, { prefix: 'always', nats: { region }, mcpServers });
+  children.push(part.child);
   return part;
 };
 const both = { both: { url }, eastern: { url } };
-const [eastBackend, westBackend] = [
-  await start('east', 'backend', both),
-  await start('west', 'backend', { both: { url } }),
-];
+await start('east', 'backend', both);
+await start('west', 'backend', { both: { url } });
 const eastSession = await start('east', 'session', both);
 await start('west', 'session', both);
 const [eastEdge, westEdge] = [await start('east', 'edge', both), await start('west', 'edge', both)];
 await pause(3_000);
 
-const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
-const post = async (endpoint, body, session) => {
-  const response = await fetch(endpoint, {
-    method: 'POST',
-    headers: { ...headers, ...(session === undefined ? {} : { 'mcp-session-id': session }) },
-    body: JSON.stringify({ jsonrpc: '2.0', ...body }),
-  });
-  const text = await response.text();
-  return { status: response.status, text, session: response.headers.get('mcp-session-id') };
-};
-const open = async (endpoint) => {
-  const { session } = await post(endpoint, {
-    id: 1,
-    method: 'initialize',
-    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'measure', version: '1' } },
-  });
-  await post(endpoint, { method: 'notifications/initialized' }, session);
-  return session;
-};
-const call = async (endpoint, session, server) => {
-  const { text } = await post(
-    endpoint,
-    { id: 2, method: 'tools/call', params: { name: `${server}__echo`, arguments: { text: 'y'.repeat(100) } } },
-    session,
-  );
-  return text.includes('xxxx');
-};
+const call = async (endpoint, session, server) =>
+  (await callTool(endpoint, session, `${server}__echo`)).includes('xxxx');
 const crossed = async () => {
   const { outbound_gateways: outbound } = await (await fetch(`http://127.0.0.1:${ports.east.monitor}/gatewayz`)).json();
   const {
@@ -216,8 +121,8 @@ const measure = async (endpoint, session, server) => {
   };
 };
 
-const eastOne = await open(eastEdge.endpoint);
-const westOne = await open(westEdge.endpoint);
+const eastOne = await openSession(eastEdge.endpoint);
+const westOne = await openSession(westEdge.endpoint);
 const rows = {
   'everything in one region': await measure(eastEdge.endpoint, eastOne, 'both'),
   'the edge in the other region (a client that moved)': await measure(westEdge.endpoint, eastOne, 'both'),
@@ -226,7 +131,7 @@ const rows = {
 // The worker of the east region is killed: its sessions continue in the west, used through edges of both regions.
 const takenOver = {};
 const sessions = [];
-for (let index = 0; index < 20; index += 1) sessions.push(await open(eastEdge.endpoint));
+for (let index = 0; index < 20; index += 1) sessions.push(await openSession(eastEdge.endpoint));
 for (const session of sessions) await call(eastEdge.endpoint, session, 'both');
 await pause(1_500);
 eastSession.child.kill('SIGKILL');
@@ -250,8 +155,6 @@ for (const child of children.splice(0).toReversed()) {
   child.kill('SIGKILL');
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
 }
-void eastBackend;
-void westBackend;
 const throughput = await natsThroughput();
 console.log(
   JSON.stringify(
