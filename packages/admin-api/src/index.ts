@@ -1,7 +1,7 @@
 export type { AgentMade, Agents, AgentSeen } from './agents.ts';
 export type { Grant, GrantList } from './grants.ts';
 export type { LabelledConversation, LabelList } from './labels.ts';
-export { programsSeen, userPrograms, type ProgramSeen, type ProgramsSeen } from './programs.ts';
+export { userPrograms, type ProgramSeen, type ProgramsSeen } from './programs.ts';
 export { signingKeysSeen, type SigningKeysSeen } from './signing-keys.ts';
 export * from './audit.ts';
 export type { ClientWay, ConnectWays } from './connect.ts';

@@ -19,7 +19,7 @@ export const userPrograms = z.object({
   groups: z.array(z.string()),
   programs: z.array(program).describe('The latest first; 100 at most.'),
 });
-export const programsSeen = userPrograms.extend({
+const programsSeen = userPrograms.extend({
   agents: z
     .array(z.object({ name: z.string(), state: z.string(), lastUse: z.string().optional() }))
     .describe('Agents that the user owns.'),

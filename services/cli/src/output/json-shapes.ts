@@ -1,16 +1,18 @@
 /** The output of each command with `--json`; `docs/reference/commands.md` is generated from it, and tests check each command against it. */
 import {
+  approvals,
   callPage,
   calls,
+  definitions,
+  deviation,
   logs,
   missing,
+  operations,
   paused,
   processRow,
-  programsSeen,
   restarted,
   serverRow,
   sessions,
-  signingKeysSeen,
   summary,
   tokens,
   vaultReport,
@@ -25,8 +27,10 @@ const topic = { topic: text, kind: text, title: text };
 const whole = z.record(z.string(), z.unknown());
 const ms = count.describe('milliseconds since 1970');
 
-const agentShown = z.object({ name: text, client: text, secret: text.optional() });
-const agentRow = z.looseObject({ name: text, client: text, owner: text, state: text, groups: z.array(text) });
+const { agents, blocks, grants, labels, usage } = operations;
+const agent = agents.answer.shape.agents.element;
+const approval = approvals.shape.approvals.element;
+const signingKeys = operations.signingKeys.answer.shape.keys;
 const placed = z.object({ file: text, line: count, column: count, path: text, message: text });
 const change = { file: text, isChanged: z.boolean().optional(), text: text.optional().describe('with --print') };
 const taken = z.array(
@@ -41,36 +45,6 @@ const taken = z.array(
 const starts = z
   .array(z.object({ server: text, line: text, digest: text, risks: z.array(text), unpinned: text.optional() }))
   .describe('what it starts on this machine');
-const approval = z.looseObject({
-  id: text,
-  state: text,
-  server: text,
-  kind: z.enum(['prompt', 'resource']).optional(),
-  tool: text,
-  arguments: text,
-  digest: text,
-  rule: text,
-  principal: text,
-  who: z.array(text),
-  at: ms,
-  until: ms,
-});
-const grant = z.looseObject({
-  id: text,
-  state: text,
-  principal: text,
-  who: z.array(text),
-  at: ms,
-  until: ms,
-});
-const deviation = z.looseObject({
-  kind: text,
-  name: text,
-  why: text,
-  risks: z.array(text),
-  isHeld: z.boolean(),
-  digest: text,
-});
 const sum = z.object({ name: text, calls: count, failed: count, bytes: count });
 const outcome = z.enum(['allow', 'ask', 'deny', 'hidden']);
 const client = z.object({ client: text, copy: text.optional(), ...change });
@@ -93,32 +67,11 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
   reload: z.object({ isReloaded: z.literal(true) }),
   block: z.object({ kind: text, name: text, isBlocked: z.literal(true) }),
   unblock: z.object({ kind: text, name: text, isBlocked: z.literal(false) }),
-  blocks: z.array(
-    z.object({
-      kind: text,
-      name: text,
-      by: text,
-      at: ms,
-      until: ms.optional(),
-      because: text.optional(),
-      isPause: z.boolean().optional(),
-    }),
-  ),
+  blocks: blocks.answer.shape.blocks,
   usage: z.object({
     by: text,
     sums: z.array(sum),
-    rows: z.array(
-      z.object({
-        caller: text,
-        tenant: text.optional(),
-        groups: z.array(text),
-        server: text,
-        tool: text,
-        calls: count,
-        failed: count,
-        bytes: count,
-      }),
-    ),
+    rows: usage.answer.shape.rows,
   }),
   recover: z.object({ token: text, until: text }),
   check: z.object({
@@ -140,9 +93,7 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
     text,
     isWritten: z.boolean(),
   }),
-  'definitions status': z.array(
-    z.object({ server: text, mode: text, problem: text.optional(), deviations: z.array(deviation) }),
-  ),
+  'definitions status': definitions.shape.servers,
   'definitions diff': z.array(deviation),
   'definitions approve': z.object({ server: text, approved: count }),
   'policy test': z.object({
@@ -206,26 +157,13 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
       ),
     }),
   ),
-  'labels list': z.object({
-    conversations: z.array(
-      z.looseObject({
-        id: text,
-        kind: z.enum(['session', 'caller']),
-        principal: text,
-        who: z.array(text),
-        endpoint: text,
-        labels: z.array(z.object({ label: text, server: text, item: text, rule: text, at: ms })),
-        until: ms,
-      }),
-    ),
-    total: count,
-  }),
-  'labels clear': z.object({ conversation: text, label: text, server: text, item: text, at: ms }),
-  'grants list': z.object({ grants: z.array(grant), offers: z.array(z.looseObject({ name: text, lastsMs: ms })) }),
-  'grants request': z.object({ id: text, state: z.literal('requested') }),
+  'labels list': labels.answer.omit({ missing: true }),
+  'labels clear': operations.clearLabel.answer,
+  'grants list': grants.answer.omit({ at: true, missing: true }),
+  'grants request': operations.requestGrant.answer,
   'grants approve': z.object({ id: text, state: z.literal('active'), until: ms }),
   'grants deny': z.object({ id: text, state: z.literal('refused') }),
-  'grants end': z.object({ id: text, state: text }),
+  'grants end': operations.endGrant.answer,
   'approvals list': z.array(approval),
   'approvals show': approval,
   'approvals approve': z.object({ id: text, state: z.enum(['approved', 'waiting']) }),
@@ -307,17 +245,17 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
   'keys revoke': z.object({ id: text, file: text, isRevoked: z.literal(true) }),
   'users add': z.object({ name: text, file: text, isNew: z.boolean() }),
   'users list': z.array(z.object({ name: text, groups: z.array(text), created: text.optional() })),
-  'users show': programsSeen,
-  'users revoke': z.object({ user: text, client: text }),
+  'users show': operations.programs.answer,
+  'users revoke': operations.revokeProgram.answer,
   'users remove': z.object({ name: text, file: text, isRemoved: z.literal(true) }),
-  'agents add': agentShown,
-  'agents list': z.array(agentRow),
-  'agents show': agentRow,
+  'agents add': operations.makeAgent.answer,
+  'agents list': agents.answer.shape.agents,
+  'agents show': agent,
   'agents block': z.object({ name: text, isBlocked: z.literal(true) }),
   'agents unblock': z.object({ name: text, isBlocked: z.literal(false) }),
-  'agents rotate': agentShown,
-  'signing-keys list': signingKeysSeen.shape.keys,
-  'signing-keys rotate': signingKeysSeen.shape.keys,
+  'agents rotate': operations.rotateAgent.answer,
+  'signing-keys list': signingKeys,
+  'signing-keys rotate': signingKeys,
   'agents remove': z.object({ name: text, isRemoved: z.literal(true) }),
   'audit verify': z.object({
     records: count,
