@@ -65,22 +65,8 @@ export const consenting: Worker = async (run, name) => {
   }
 };
 
-async function openAskable({ url, headers }: Run): Promise<RawClient> {
-  const client = new RawClient(url, headers);
-  const { session, status } = await client.post({
-    jsonrpc: '2.0',
-    id: 'init',
-    method: 'initialize',
-    params: {
-      protocolVersion: '2025-11-25',
-      capabilities: { elicitation: {} },
-      clientInfo: { name: 'askable', version: '1' },
-    },
-  });
-  if (status !== 200 || session === null) throw new Error(`initialize was answered ${status}`);
-  client.session = session;
-  await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
-  return client;
+function openAskable({ url, headers }: Run): Promise<RawClient> {
+  return RawClient.open(url, '2025-11-25', headers, { elicitation: {} });
 }
 
 /** A session that listens on a GET stream, resumes it when it breaks, and must receive notifications only of the resource that it subscribed to. */

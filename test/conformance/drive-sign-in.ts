@@ -110,21 +110,8 @@ export function driveSignIn(shape: Shape): Drive {
 }
 
 /** A client that opens pages for its user. */
-async function askableClient(url: string): Promise<RawClient> {
-  const client = new RawClient(url);
-  const { session } = await client.post({
-    jsonrpc: '2.0',
-    id: 'init',
-    method: 'initialize',
-    params: {
-      protocolVersion: '2025-11-25',
-      capabilities: { elicitation: { url: {} } },
-      clientInfo: { name: 'driver', version: '1' },
-    },
-  });
-  client.session = session ?? undefined;
-  await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
-  return client;
+function askableClient(url: string): Promise<RawClient> {
+  return RawClient.open(url, '2025-11-25', {}, { elicitation: { url: {} } });
 }
 
 /** The page of a sign-in that an answer demands. */

@@ -137,19 +137,7 @@ describe.each(shapes)("a server's question, %s", (shape) => {
   // The clock of one process is turned; several would take each other for lost then, so the long lane waits.
   if (shape === 'embedded' || isLongLane)
     it('is answered in place of a client that takes too long, and withdrawn', async () => {
-      const client = new RawClient(gateway.url);
-      const opened = await client.post({
-        jsonrpc: '2.0',
-        id: 0,
-        method: 'initialize',
-        params: {
-          protocolVersion: '2025-06-18',
-          capabilities: { elicitation: {} },
-          clientInfo: { name: 'slow', version: '1' },
-        },
-      });
-      client.session = opened.session ?? undefined;
-      await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
+      const client = await RawClient.open(gateway.url, '2025-06-18', {}, { elicitation: {} });
       const messages: Message[] = [];
       await client.stream(
         { jsonrpc: '2.0', id: 'asking', method: 'tools/call', params: { name: 'http__elicit', arguments: {} } },

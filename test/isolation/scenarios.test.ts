@@ -30,21 +30,8 @@ async function untilListed(url: string, name: string): Promise<void> {
 }
 
 /** Opens a session that accepts questions, without automatic answers. */
-async function openAsked(url: string): Promise<RawClient> {
-  const client = new RawClient(url);
-  const { session } = await client.post({
-    jsonrpc: '2.0',
-    id: 'init',
-    method: 'initialize',
-    params: {
-      protocolVersion: '2025-11-25',
-      capabilities: { elicitation: {} },
-      clientInfo: { name: 'asked', version: '1' },
-    },
-  });
-  client.session = session ?? undefined;
-  await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
-  return client;
+function openAsked(url: string): Promise<RawClient> {
+  return RawClient.open(url, '2025-11-25', {}, { elicitation: {} });
 }
 
 /** Calls a tool that asks, and reads up to its question. */

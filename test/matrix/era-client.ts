@@ -303,3 +303,16 @@ export class EraClient {
     void said.then(() => this.#post({ jsonrpc: '2.0', id: question.id, ...answer })).catch(() => undefined);
   }
 }
+
+/** The capabilities of a client that supports everything of its revision. */
+export function capabilitiesOf(revision: MatrixRevision): JsonObject {
+  return {
+    roots: { listChanged: true },
+    sampling: {},
+    ...(revision >= '2025-11-25'
+      ? { elicitation: { form: {}, url: {} } }
+      : revision >= '2025-06-18'
+        ? { elicitation: {} }
+        : {}),
+  };
+}

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shapes } from '../support/gateway.ts';
 import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { RawClient } from '../support/raw-client.ts';
-import { EraClient } from './era-client.ts';
+import { capabilitiesOf, EraClient } from './era-client.ts';
 import { EraServer, revisions, type MatrixRevision } from './era-server.ts';
 import { features, type Ending } from './features.ts';
 
@@ -14,19 +14,6 @@ const answers = {
   'sampling/createMessage': () => ({ role: 'assistant', content: { type: 'text', text: 'sampled' }, model: 'none' }),
   'elicitation/create': () => ({ action: 'accept', content: { answer: 'given' } }),
 };
-
-/** The capabilities of a client that supports everything of its revision. */
-function capabilitiesOf(revision: MatrixRevision) {
-  return {
-    roots: { listChanged: true },
-    sampling: {},
-    ...(revision >= '2025-11-25'
-      ? { elicitation: { form: {}, url: {} } }
-      : revision >= '2025-06-18'
-        ? { elicitation: {} }
-        : {}),
-  };
-}
 
 describe.each(shapes)('every feature for every pair of revisions, %s', (shape) => {
   const servers = new Map<MatrixRevision, EraServer>();

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '@omnibus/protocol';
 import { shapesOfLane } from '../support/gateway.ts';
 import { isLongLane } from '../support/lane.ts';
-import { EraClient } from './era-client.ts';
+import { capabilitiesOf, EraClient } from './era-client.ts';
 import { revisions, type MatrixRevision } from './era-server.ts';
 import { scriptFeatures } from './script-features.ts';
 import { startScriptGround, type ScriptGround } from './script-ground.ts';
@@ -22,19 +22,6 @@ const answers = {
     content: JSON.stringify(requestedSchema)?.includes('"approve"') ? { approve: true } : { answer: 'given' },
   }),
 };
-
-/** The capabilities of a client that supports everything of its revision. */
-function capabilitiesOf(revision: MatrixRevision): JsonObject {
-  return {
-    roots: { listChanged: true },
-    sampling: {},
-    ...(revision >= '2025-11-25'
-      ? { elicitation: { form: {}, url: {} } }
-      : revision >= '2025-06-18'
-        ? { elicitation: {} }
-        : {}),
-  };
-}
 
 describe.each(shapesOfLane)('every feature inside scripts, %s', (shape) => {
   const endings = new Map<string, Map<MatrixRevision, string>>();

@@ -21,17 +21,8 @@ const elicit = {
   params: { mode: 'form', message: 'Well?', requestedSchema: { type: 'object', properties: {} } },
 };
 
-async function open(url: string, capabilities: JsonObject): Promise<RawClient> {
-  const client = new RawClient(url);
-  const opened = await client.post({
-    jsonrpc: '2.0',
-    id: 0,
-    method: 'initialize',
-    params: { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'asked', version: '1' } },
-  });
-  client.session = opened.session ?? undefined;
-  await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
-  return client;
+function open(url: string, capabilities: JsonObject): Promise<RawClient> {
+  return RawClient.open(url, '2025-11-25', {}, capabilities);
 }
 
 const contentOf = ({ last }: Answer): string => (last.result?.['content'] as { text: string }[])[0]?.text ?? '';

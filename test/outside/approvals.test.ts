@@ -77,22 +77,8 @@ describe.each(shapesOfLane)('%s', (shape) => {
     });
     return { status: response.status, text: await response.text() };
   };
-  const withForms = async (who: string, revision: string): Promise<RawClient> => {
-    const client = new RawClient(gateway.url, keys.headersOf(who));
-    const opened = await client.post({
-      jsonrpc: '2.0',
-      id: 'init',
-      method: 'initialize',
-      params: {
-        protocolVersion: revision,
-        capabilities: { elicitation: {} },
-        clientInfo: { name: 'raw', version: '1' },
-      },
-    });
-    client.session = opened.session ?? undefined;
-    await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
-    return client;
-  };
+  const withForms = (who: string, revision: string): Promise<RawClient> =>
+    RawClient.open(gateway.url, revision, keys.headersOf(who), { elicitation: {} });
   const calls = (): number => bank.requests.filter(({ method }) => method === 'tools/call').length;
 
   beforeAll(async () => {

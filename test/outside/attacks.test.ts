@@ -41,17 +41,8 @@ describe.each(shapesOfLane)('%s', (shape) => {
     params: { name, arguments: args },
   });
 
-  async function openAskable(headers: Readonly<Record<string, string>>): Promise<RawClient> {
-    const client = new RawClient(gateway.url, headers);
-    const { session } = await client.post({
-      jsonrpc: '2.0',
-      id: 'init',
-      method: 'initialize',
-      params: { protocolVersion: '2025-11-25', capabilities: tasks, clientInfo: { name: 'raw', version: '1' } },
-    });
-    client.session = session ?? undefined;
-    await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
-    return client;
+  function openAskable(headers: Readonly<Record<string, string>>): Promise<RawClient> {
+    return RawClient.open(gateway.url, '2025-11-25', headers, tasks);
   }
 
   /** The answer is an error, and contains no text of Ann. */

@@ -113,19 +113,9 @@ describe.each(shapesOfLane)('%s,', (shape) => {
     const keys = stack.use(await Keys.make('ann', 'ben'));
     const { server, gateway } = await open(shape, stack, { keys });
     const asked = async (user: string): Promise<RawClient> => {
-      const client = stack.use(new RawClient(gateway.url, keys.headersOf(user)));
-      const answer = await client.post({
-        jsonrpc: '2.0',
-        id: 'init',
-        method: 'initialize',
-        params: {
-          protocolVersion: '2025-11-25',
-          capabilities: { elicitation: { form: {}, url: {} } },
-          clientInfo: { name: 'asked', version: '1' },
-        },
-      });
-      client.session = answer.session ?? undefined;
-      await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
+      const client = stack.use(
+        await RawClient.open(gateway.url, '2025-11-25', keys.headersOf(user), { elicitation: { form: {}, url: {} } }),
+      );
       await client.untilTools((names) => names.includes('connect'));
       return client;
     };

@@ -119,14 +119,16 @@ it('a case that would tell nothing of the rules is an error, and no case that is
   expect((await explained('{"tenant":"acme","group":"sales"}', 'crm-acme/export')).output).toContain('allow by acme');
 });
 
+/** What `policy explain` prints of a question to the rules of one recipe. */
+async function explained(recipe: string, who: string, what: string, ...more: readonly string[]): Promise<string> {
+  return (await omnibus('policy', 'explain', who, what, '--config', join(folder, `${recipe}.yaml`), ...more)).output;
+}
+
 it('explain says of each rule why it matches or not', async () => {
-  const { output } = await omnibus(
-    'policy',
-    'explain',
+  const output = await explained(
+    'amounts',
     'group:support',
     'stripe/refund',
-    '--config',
-    join(folder, 'amounts.yaml'),
     '--args',
     '{"amount":500,"currency":"EUR"}',
   );
@@ -139,28 +141,13 @@ it.each([
   ['1e2', 'allow'],
   ['100.00000000000000000001', 'deny'],
 ])('explain reads the number %s as a running gateway does', async (amount, outcome) => {
-  const { output } = await omnibus(
-    'policy',
-    'explain',
-    'group:support',
-    'stripe/refund',
-    '--config',
-    join(folder, 'amounts.yaml'),
-    '--args',
-    `{"amount":${amount},"currency":"EUR"}`,
-  );
+  const args = `{"amount":${amount},"currency":"EUR"}`;
+  const output = await explained('amounts', 'group:support', 'stripe/refund', '--args', args);
   expect(output).toContain(`group:support stripe/refund: ${outcome} by refunds`);
 });
 
 it('explain names the guardrails that look at a message, also where there are no rules', async () => {
-  const { output } = await omnibus(
-    'policy',
-    'explain',
-    'nobody',
-    'shell/run',
-    '--config',
-    join(folder, 'classifier.yaml'),
-  );
+  const output = await explained('classifier', 'nobody', 'shell/run');
   expect(output).toContain('nobody shell/run: allow by default');
   expect(output).toContain('guard judge: looks at requests (asks moderation/check)');
   expect(output).toContain(

@@ -1,5 +1,6 @@
 /** The memory that clients use is bounded, for each of them and for all together. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { JsonObject } from '@omnibus/protocol';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
@@ -39,13 +40,8 @@ describe('a gateway that may keep little', () => {
 
   const measure = async (name: string): Promise<number> => (await metricsOf(gateway.edge)).get(name) ?? 0;
 
-  const initialize = (capabilities: object): Promise<Answer> =>
-    new RawClient(gateway.url).post({
-      jsonrpc: '2.0',
-      id: 'init',
-      method: 'initialize',
-      params: { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'raw', version: '1' } },
-    });
+  const initialize = (capabilities: JsonObject): Promise<Answer> =>
+    new RawClient(gateway.url).initialize('2025-11-25', capabilities);
 
   it('keeps large late answers within its bounds, of one session and of all, and goes on serving', async () => {
     const clients = await Promise.all(Array.from({ length: 4 }, () => RawClient.open(gateway.url)));

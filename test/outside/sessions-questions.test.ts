@@ -42,21 +42,8 @@ describe('questions to clients, with session workers that come and go', () => {
     );
 
   /** A client that answers questions. */
-  async function openClient(): Promise<RawClient> {
-    const client = new RawClient(gateway.url);
-    const opened = await client.post({
-      jsonrpc: '2.0',
-      id: 'init',
-      method: 'initialize',
-      params: {
-        protocolVersion: '2025-11-25',
-        capabilities: { elicitation: { form: {} } },
-        clientInfo: { name: 'asked', version: '1' },
-      },
-    });
-    client.session = opened.session as string;
-    await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
-    return client;
+  function openClient(): Promise<RawClient> {
+    return RawClient.open(gateway.url, '2025-11-25', {}, { elicitation: { form: {} } });
   }
 
   async function call(client: RawClient, say: string, id: JsonRpcId): Promise<Asked> {

@@ -124,22 +124,8 @@ it('a call is executed once although the server has forgotten its session before
   expect(executions(it.server)).toBe(1);
 });
 
-const askingClient = async (url: string): Promise<RawClient> => {
-  const client = new RawClient(url);
-  const { session } = await client.post({
-    jsonrpc: '2.0',
-    id: 'init',
-    method: 'initialize',
-    params: {
-      protocolVersion: '2025-11-25',
-      capabilities: { elicitation: { form: {} } },
-      clientInfo: { name: 'asked', version: '1' },
-    },
-  });
-  client.session = session ?? undefined;
-  await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
-  return client;
-};
+const askingClient = (url: string): Promise<RawClient> =>
+  RawClient.open(url, '2025-11-25', {}, { elicitation: { form: {} } });
 
 /** Asks during the call; the test decides about each attempt to deliver the answer. */
 const asking = (receive: (attempt: number, response: ServerResponse) => boolean): HostileOptions['post'] => {

@@ -41,9 +41,10 @@ export class RawClient {
     url: string,
     revision = '2025-11-25',
     headers: Readonly<Record<string, string>> = {},
+    capabilities: JsonObject = {},
   ): Promise<RawClient> {
     const client = new RawClient(url, headers);
-    const answer = await client.initialize(revision);
+    const answer = await client.initialize(revision, capabilities);
     if (answer.status !== 200) throw new Error(`initialize was answered ${answer.status}: ${answer.body}`);
     client.session = answer.session ?? undefined;
     await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
@@ -57,12 +58,12 @@ export class RawClient {
     return client;
   }
 
-  initialize(protocolVersion: string): Promise<Answer> {
+  initialize(protocolVersion: string, capabilities: JsonObject = {}): Promise<Answer> {
     return this.post({
       jsonrpc: '2.0',
       id: 'init',
       method: 'initialize',
-      params: { protocolVersion, capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
+      params: { protocolVersion, capabilities, clientInfo: { name: 'raw', version: '1' } },
     });
   }
 
