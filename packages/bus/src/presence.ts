@@ -106,6 +106,8 @@ export class PresenceWatch<S extends Sign> {
   #returnedAt = -Infinity;
   /** Workers that were there before that, and have given no sign since. */
   readonly #awaited = new Set<WorkerId>();
+  /** Time of the last sign before it was cut off from the bus last. */
+  #cutAt = -Infinity;
   /** Milliseconds for which it had watched before it was cut off from the bus last. */
   #watchedMs = 0;
   /** Callers that wait until the workers they need are heard of. */
@@ -258,6 +260,11 @@ export class PresenceWatch<S extends Sign> {
     return this.#watchedMs > 2 * presenceMs && this.#hears(performance.now());
   }
 
+  /** Milliseconds since the last sign that came before this process was cut off from the bus last: a worker that it does not know has started since then. */
+  get sinceCutMs(): number {
+    return performance.now() - this.#cutAt;
+  }
+
   /**
    * Whether this process has heard a sign of `self` since it was cut off from the bus last: others have got it, and what they say arrives. Workers that started
    * meanwhile may be unknown until they answer that sign (`Heartbeat.answer`), and those of version 0.3.0, which do not, until their next one.
@@ -339,6 +346,7 @@ export class PresenceWatch<S extends Sign> {
     if (!this.isBehind) return;
     this.#reconnects = this.#options.bus.reconnects;
     this.#isHeard = false;
+    this.#cutAt = this.#heardThenAt;
     this.#watchedMs = this.#heardThenAt - (this.#startedAt ?? Infinity);
     this.#awaitThose();
     this.#options.disturbed();

@@ -79,6 +79,8 @@ export const subjects = {
   sessionFind: forEveryone(of('session-find')),
   /** Does this one session worker hold a session? It answers in any case. */
   sessionFindAt: ofWorker('session-find-at'),
+  /** Only session workers that have just started listen: if there is none, NATS says so at once. */
+  sessionFindYoung: forEveryone(of('session-find-at', 'young')),
   /** For the worker that held a session: another one does now. */
   sessionTaken: ofWorker('session-taken'),
   /** Signs of life of session workers, for every edge. */

@@ -4,6 +4,8 @@ import type {
   AdoptCommand,
   AdoptReply,
   Facts,
+  FindCommand,
+  HoldReply,
   Caller,
   GatewayFault,
   OpenCommand,
@@ -17,7 +19,7 @@ import type { SessionHost } from '../stateful/session-host.ts';
 import { Adoption } from './adoption.ts';
 import { Balance } from './balance.ts';
 import { Opening } from './opening.ts';
-import { Peers } from './peers.ts';
+import { Peers, youngMs } from './peers.ts';
 import { SessionRecords } from './records.ts';
 import { Sessions, type SessionsOptions } from './sessions.ts';
 
@@ -52,6 +54,8 @@ export class Ownership<Host extends SessionHost> {
   readonly #balance: Balance;
   /** Subscriptions by which sessions are opened and taken over. */
   #inlets: Subscription[] = [];
+  /** Subscription to questions for workers that have just started. */
+  #young: Subscription | undefined;
   /** Subscription to the commands for sessions that this worker holds. */
   #commands: Subscription | undefined;
 
@@ -118,6 +122,7 @@ export class Ownership<Host extends SessionHost> {
    */
   async open(heard: () => Promise<void>): Promise<void> {
     await this.#heart.start();
+    this.#options.wheel.schedule(youngMs, () => this.#young?.close());
     if (this.#options.bus.isShared) await heard();
     this.#inlets = await this.#openInlets();
     this.sessions.sweepLater();
@@ -138,9 +143,10 @@ export class Ownership<Host extends SessionHost> {
     await bus.subscribe(subjects.sessionFind, ({ key }, reply) => {
       if (this.sessions.find(key) !== undefined) reply({ worker });
     });
-    await bus.subscribe(subjects.sessionFindAt(worker), ({ key }, reply) =>
-      reply({ isHeld: this.sessions.find(key) !== undefined }),
-    );
+    const answerHeld = ({ key }: FindCommand, reply: (answer: HoldReply) => void): void =>
+      reply({ isHeld: this.sessions.find(key) !== undefined });
+    await bus.subscribe(subjects.sessionFindAt(worker), answerHeld);
+    this.#young = await bus.subscribe(subjects.sessionFindYoung, answerHeld);
   }
 
   /** Takes new sessions, and those of workers that are gone. */

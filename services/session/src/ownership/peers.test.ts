@@ -1,6 +1,6 @@
 /** When a session worker gives a sign of life for another one, on a bus in memory that stands for NATS. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { MemoryBus, subjects } from '@omnibus/bus';
+import { MemoryBus, subjects, type Watch } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import { newRequestKey, newWorkerId, ownFormats, type WorkerId } from '@omnibus/protocol';
 import { WorkerUnderTest } from '../worker-under-test.ts';
@@ -8,6 +8,18 @@ import { Peers } from './peers.ts';
 
 class SharedBus extends MemoryBus {
   override readonly isShared = true;
+  override reconnects = 0;
+  readonly #after = new Set<() => void>();
+
+  override afterReconnect(run: () => void): Watch {
+    this.#after.add(run);
+    return { close: () => void this.#after.delete(run) };
+  }
+
+  reconnect(): void {
+    this.reconnects += 1;
+    for (const run of this.#after) run();
+  }
 }
 
 const [here, there] = [newWorkerId('session'), newWorkerId('session')];
@@ -67,6 +79,48 @@ it('a worker that gave no sign so far is found by a question to all, which lasts
   expect(found).toEqual([there, undefined]);
 });
 
+it('after a short cut, NATS says at once that no worker has started meanwhile, if all known ones are of a version that would have it said', async () => {
+  const say = async (worker: WorkerId, sessions?: number): Promise<void> => {
+    const counted = sessions === undefined ? {} : { sessions };
+    bus.publish(subjects.presence, {
+      worker,
+      formats: ownFormats,
+      isLeaving: false,
+      reconnects: bus.reconnects,
+      ...counted,
+    });
+    await vi.advanceTimersByTimeAsync(0);
+  };
+  const key = newRequestKey();
+  /** @returns whether it is known at once that no other worker holds the session. */
+  const isKnown = async (): Promise<boolean> => {
+    const found: unknown[] = [];
+    void peers.findNew(key).then((worker) => found.push(worker));
+    await vi.advanceTimersByTimeAsync(0);
+    const atOnce = found.length;
+    await vi.advanceTimersByTimeAsync(400);
+    expect(found).toEqual([undefined]);
+    return atOnce === 1;
+  };
+  await bus.subscribe(subjects.sessionFind, (_question, reply) => reply({ worker: here }));
+  await say(there, 4);
+  // It was not cut off.
+  expect(await isKnown()).toBe(false);
+  await say(there, 4);
+  bus.reconnect();
+  expect(await isKnown()).toBe(true);
+  const young = await bus.subscribe(subjects.sessionFindYoung, (_question, reply) => reply({ isHeld: false }));
+  expect(await isKnown()).toBe(false);
+  young.close();
+  await say(there);
+  expect(await isKnown()).toBe(false);
+  await say(there, 4);
+  expect(await isKnown()).toBe(true);
+  await vi.advanceTimersByTimeAsync(1_000);
+  await say(there, 4);
+  expect(await isKnown()).toBe(false);
+});
+
 it('a worker that starts gives no sign of life for another one before it takes sessions', async () => {
   vi.useRealTimers();
   const order: string[] = [];
@@ -83,10 +137,11 @@ it('a worker that starts gives no sign of life for another one before it takes s
       if (to.name === subjects.presence.name)
         shared.publish(subjects.presence, { worker: there, formats: ownFormats, isLeaving: false, reconnects: 0 });
       if (to.name === subjects.backendPresence.name) order.push('watch');
+      if (to.name === subjects.sessionFindYoung.name) order.push('answers as a young worker');
       return subscribed;
     });
     return shared;
   });
   await worker.stop();
-  expect(order.slice(0, 2)).toEqual(['watch', 'sign']);
+  expect(order.slice(0, order.indexOf('sign')).toSorted()).toEqual(['answers as a young worker', 'watch']);
 });

@@ -7,6 +7,11 @@ import type { Share } from './balance.ts';
 /** Milliseconds that workers without a sign of life so far have to answer that they hold a session. */
 const unheardMs = 300;
 
+/** Milliseconds since it gave its first sign in which a worker counts as young. */
+export const youngMs = 3_000;
+/** A worker that started so many milliseconds ago is still young, though its clock and its messages are late. */
+const surelyYoungMs = 2_000;
+
 export interface PeersOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
@@ -127,6 +132,34 @@ export class Peers {
       // If this process is late, an answer may have come that it has not read.
       const limit = wheel.schedule(unheardMs, () => void setImmediate(() => finish(undefined)));
     }).catch(() => 'silence'); // The bus is closing.
+  }
+
+  /**
+   * Asks for a worker that started while this one was cut off, and holds a session. After a short cut such a worker is young: NATS says at once if there is none.
+   * Those of old versions, which do not say how many sessions they hold, do not listen as young ones.
+   * @returns as `find`.
+   */
+  async findNew(key: SessionKey): Promise<WorkerId | 'silence' | undefined> {
+    const isShort = this.#watch.sinceCutMs < surelyYoungMs;
+    const areOwn = this.#watch.signs.every(({ sessions }) => sessions !== undefined);
+    return isShort && areOwn && (await this.#areNoneYoung(key)) ? undefined : this.find(key);
+  }
+
+  #areNoneYoung(key: SessionKey): Promise<boolean> {
+    const { bus, wheel } = this.#options;
+    return new Promise<boolean>((resolve) => {
+      const finish = (areNone: boolean): void => {
+        limit.cancel();
+        pending.close();
+        resolve(areNone);
+      };
+      const pending = bus.request(
+        subjects.sessionFindYoung,
+        { key },
+        { reply: () => finish(false), failed: ({ kind }) => finish(kind === 'no-responders') },
+      );
+      const limit = wheel.schedule(unheardMs, () => finish(false));
+    }).catch(() => false); // The bus is closing.
   }
 
   get #asking(): Parameters<typeof askWorker>[0] {

@@ -17,7 +17,7 @@ let peers: {
   vanished: readonly WorkerId[];
   others: readonly WorkerId[];
   askAll: () => unknown;
-  find: () => unknown;
+  findNew: () => unknown;
 };
 
 beforeEach(() => {
@@ -30,7 +30,7 @@ beforeEach(() => {
     vanished: [],
     others: [other],
     askAll: () => Promise.resolve(other),
-    find: () => Promise.resolve(undefined),
+    findNew: () => Promise.resolve(undefined),
   };
   const records = {
     isDoubtful: () => isDoubtful,
@@ -132,7 +132,7 @@ it.each([
   ],
   [
     'a worker without a sign so far says that it holds the session',
-    { askAll: () => Promise.resolve(undefined), find: () => Promise.resolve(newWorkerId('session')) },
+    { askAll: () => Promise.resolve(undefined), findNew: () => Promise.resolve(newWorkerId('session')) },
   ],
   ['not all workers are known', { isComplete: false, askAll: () => Promise.resolve(undefined) }],
 ] as const)('a request waits for the store if %s', async (_why, which) => {

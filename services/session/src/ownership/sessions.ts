@@ -253,7 +253,7 @@ export class Sessions {
     const asked = new Set(peers.others);
     const answers = await Promise.all([
       peers.askAll([...asked], subjects.sessionFindAt, { key }, ({ isHeld }) => isHeld),
-      peers.find(key),
+      peers.findNew(key),
     ]);
     if (answers.some((answer) => answer !== undefined && answer !== 'silence')) return false;
     const isEachAsked = this.#knowsOthers && peers.others.every((worker) => asked.has(worker));
