@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { featuresOf, type Revision } from '@omnibus/protocol';
+import { featuresOf, version, type Revision } from '@omnibus/protocol';
 import type { MessageLimits } from './incoming.ts';
 import type { ReadingShare } from './reading-budget.ts';
 import type { Transport, TransportObserver } from './transport.ts';
@@ -33,6 +33,9 @@ export interface TransportMaker {
   create(options: Omit<HttpOptions, 'url' | 'noteSession'>, observer: TransportObserver): Transport;
 }
 
+/** Names the gateway to servers: firewalls in front of them refuse requests without it, and the official SDK clients send one. A configured header replaces it. */
+export const userAgent = { 'user-agent': `omnibus/${version}` } as const;
+
 /** Header names in lower case, so that a header of the protocol replaces a configured one. */
 export function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
@@ -51,6 +54,7 @@ export function streamableHeaders(
 ): Record<string, string> {
   return {
     'accept-encoding': acceptedCodings,
+    ...userAgent,
     ...lowerCased(configured),
     accept: 'application/json, text/event-stream',
     'content-type': 'application/json',

@@ -15,7 +15,7 @@ import {
 import { ArgumentProblem, requestOf, resultOf, toolError, type OperationPlan, type ToolResult } from '@omnibus/openapi';
 import { unusableKey } from '../../catalog/reader.ts';
 import type { TransportMaker } from '../../transport/http-options.ts';
-import { lowerCased } from '../../transport/http-options.ts';
+import { lowerCased, userAgent } from '../../transport/http-options.ts';
 import { hadNoCredentials } from '../../transport/problems.ts';
 import { wasNotSent } from '../../transport/response-reader.ts';
 import type { Transport, TransportObserver } from '../../transport/transport.ts';
@@ -171,7 +171,7 @@ export class OpenApiTransport implements Transport {
       path: request.path,
       method: request.method,
       headers: {
-        'user-agent': `omnibus/${version}`,
+        ...userAgent,
         'accept-encoding': 'gzip, br',
         ...request.headers,
         ...this.#headers,
