@@ -2,6 +2,8 @@
  * Token buckets: a burst of events, then as many as tokens come back with time. `limiter` and `rate-limiter-flexible` do not fit: they take tokens on the
  * path of messages, so without a promise or a timer; tokens can be returned; and tables of names have a bound.
  */
+import { setLast } from '@omnibus/collections';
+
 export interface TokenBucketOptions {
   /** Tokens of a full bucket. */
   readonly burst: number;
@@ -83,10 +85,8 @@ export class TokenBuckets {
 
   /** Takes a token. @returns 0, or the whole seconds until there is one when there is none. */
   take(name: string): number {
-    const bucket = this.#buckets.get(name) ?? new TokenBucket(this.#options);
-    this.#buckets.delete(name);
-    if (this.#buckets.size >= this.#options.maxNames) this.#buckets.delete(this.#buckets.keys().next().value as string);
-    this.#buckets.set(name, bucket);
+    const known = this.#buckets.get(name) ?? new TokenBucket(this.#options);
+    const bucket = setLast(this.#buckets, name, known, this.#options.maxNames);
     return bucket.take() ? 0 : bucket.waitSeconds;
   }
 

@@ -3,6 +3,7 @@
  * connection counts its own.
  */
 import { randomInt } from 'node:crypto';
+import { setLast } from '@omnibus/collections';
 import { subjects, type Bus } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
@@ -327,9 +328,6 @@ export class QuestionRelay {
   }
 
   #rememberElicitation(id: string, session: SessionKey): void {
-    this.#elicitations.delete(id);
-    this.#elicitations.set(id, session);
-    if (this.#elicitations.size > maxElicitations)
-      this.#elicitations.delete(this.#elicitations.keys().next().value as string);
+    setLast(this.#elicitations, id, session, maxElicitations);
   }
 }

@@ -3,6 +3,7 @@
  * of capabilities, lists are read over a connection that declares the set, when such a client first comes, and when that connection announces a change.
  * They are stored as the difference to the common lists.
  */
+import { setLast } from '@omnibus/collections';
 import { differences } from '@omnibus/catalog';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
@@ -103,10 +104,7 @@ export class CallerOffers {
       this.#options.capabilities(),
     );
     const known = this.#known.get(key);
-    if (known !== undefined) {
-      this.#known.delete(key);
-      this.#known.set(key, known);
-    }
+    if (known !== undefined) setLast(this.#known, key, known, maxSets);
     const isAsked = key !== '' && known?.isStale !== false;
     if (isAsked) this.#enqueue(key, { caller });
     return isAsked;
@@ -181,8 +179,8 @@ export class CallerOffers {
 
   /** Reads one set at a time. */
   async #readAll(): Promise<void> {
-    for (let next = this.#queue.entries().next().value; next !== undefined; next = this.#queue.entries().next().value) {
-      const [key, source] = next;
+    // It grows while its sets are read; those that come meanwhile are read, too.
+    for (const [key, source] of this.#queue) {
       this.#queue.delete(key);
       this.#current = key;
       try {
@@ -256,10 +254,11 @@ export class CallerOffers {
     const offer: CallerOffer = { key, lists };
     const known: Known = { offer, text: JSON.stringify(offer), ...more };
     const before = this.#known.get(key);
-    this.#known.delete(key);
-    this.#known.set(key, known);
-    while (this.#known.size > 1 && (this.#known.size > maxSets || this.#bytes() > this.#options.limits.maxCatalogBytes))
-      this.#known.delete(this.#known.keys().next().value as string);
+    setLast(this.#known, key, known, maxSets);
+    for (const oldest of this.#known.keys()) {
+      if (oldest === key || this.#bytes() <= this.#options.limits.maxCatalogBytes) break;
+      this.#known.delete(oldest);
+    }
     if (before?.text !== known.text) this.#options.changed();
   }
 

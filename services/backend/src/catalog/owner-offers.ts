@@ -4,6 +4,7 @@
  */
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import { setLast } from '@omnibus/collections';
 import { differences } from '@omnibus/catalog';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
@@ -145,10 +146,7 @@ export class OwnerOffers {
   want(caller: OfferCaller): boolean {
     const key = keyOf(caller);
     const known = this.#known.get(key);
-    if (known !== undefined) {
-      this.#known.delete(key);
-      this.#known.set(key, known);
-    }
+    if (known !== undefined) setLast(this.#known, key, known, maxOwners);
     // The user's facts may have changed, and the server may get them.
     const isAsked = key !== '' && (known?.isStale !== false || !isDeepStrictEqual(known.caller.who, caller.who));
     if (isAsked) this.#enqueue(key, caller);
@@ -362,17 +360,12 @@ export class OwnerOffers {
     const digest = `own ${hash('sha256', text, 'base64url').slice(0, 22)}`;
     const shared = [...this.#known.values()].find(({ content }) => content.key === digest)?.content;
     const before = this.#known.get(key);
-    this.#known.delete(key);
-    this.#known.set(key, {
-      caller,
-      content: shared ?? { key: digest, lists, unfit, length: text.length, wantsSignIn, isReplaced },
-      isStale: false,
-    });
-    while (
-      this.#known.size > 1 &&
-      (this.#known.size > maxOwners || this.#length() > this.#options.limits.maxCatalogBytes)
-    )
-      this.#known.delete(this.#known.keys().next().value as string);
+    const content = shared ?? { key: digest, lists, unfit, length: text.length, wantsSignIn, isReplaced };
+    setLast(this.#known, key, { caller, content, isStale: false }, maxOwners);
+    for (const oldest of this.#known.keys()) {
+      if (oldest === key || this.#length() <= this.#options.limits.maxCatalogBytes) break;
+      this.#known.delete(oldest);
+    }
     if (before?.content.key !== digest) this.#tell();
   }
 

@@ -2,6 +2,7 @@
  * The questions of a server during one exchange. Each question has a time limit of its own. Each answer stays until the adapter has confirmed
  * it, since the message that carries it may be lost with a connection of the bus.
  */
+import { setLast } from '@omnibus/collections';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { InputAnswer, InputKey } from '@omnibus/protocol';
 
@@ -52,9 +53,8 @@ export class ExchangeQuestions {
 
   /** Keeps an answer until it is confirmed; beyond `maxQuestions` the oldest answer is dropped, which was delivered long ago. */
   keep(input: InputKey, answer: InputAnswer): void {
-    this.#answers.set(input, answer);
+    setLast(this.#answers, input, answer, maxQuestions);
     this.#answered?.(input, answer);
-    if (this.#answers.size > maxQuestions) this.#answers.delete(this.#answers.keys().next().value as InputKey);
   }
 
   confirmed(input: InputKey): void {

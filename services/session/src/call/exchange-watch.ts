@@ -7,7 +7,7 @@
  */
 import { hash } from 'node:crypto';
 import { Inquiry, PresenceWatch, subjects, type Bus } from '@omnibus/bus';
-import { Ring } from '@omnibus/collections';
+import { Ring, setLast } from '@omnibus/collections';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   presenceMs,
@@ -275,8 +275,7 @@ export class ExchangeWatch implements Adapters {
   stopAt(worker: WorkerId, abandoned: Abandoned): void {
     this.#stop(worker, abandoned);
     if (this.#workers.alive.includes(worker)) return;
-    this.#abandoned.set(abandoned, worker);
-    if (this.#abandoned.size > maxAbandoned) this.#abandoned.delete(this.#abandoned.keys().next().value as Abandoned);
+    setLast(this.#abandoned, abandoned, worker, maxAbandoned);
   }
 
   #stop(worker: WorkerId, { server, exchange }: Abandoned): void {

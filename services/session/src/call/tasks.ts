@@ -2,6 +2,7 @@
  * Tool calls that run as tasks at their servers (2025-11-25 basic/utilities/tasks): for a client that asks for a task, and for one that does not
  * support tasks, and the gateway waits for the result in their place.
  */
+import { setLast } from '@omnibus/collections';
 import {
   createdTask,
   withRelatedTask,
@@ -88,8 +89,7 @@ export class CallTasks<Stream extends CallStream> {
   }
 
   #follow(key: string, hear: (event: ProgressEvent) => void): void {
-    this.#followed.set(key, hear);
-    if (this.#followed.size > maxFollowed) this.#followed.delete(this.#followed.keys().next().value as string);
+    setLast(this.#followed, key, hear, maxFollowed);
   }
 
   /** Cancels a task with an unneeded result; the outcome of that is ignored. */

@@ -1,5 +1,5 @@
 /** The POST streams of one session that a client may resume: the open ones, and for a while those that have ended. */
-import { Ring } from '@omnibus/collections';
+import { Ring, setLast } from '@omnibus/collections';
 import type { StreamId, WorkerId } from '@omnibus/protocol';
 import type { Asked, ResumableStream, StreamHome } from './resumable-stream.ts';
 
@@ -54,8 +54,7 @@ export class StreamTable {
   join(later: ResumableStream, earlier: ResumableStream): void {
     this.#open.remove(later);
     this.#joined ??= new Map();
-    this.#joined.set(later.id, earlier);
-    if (this.#joined.size > maxEnded) this.#joined.delete(this.#joined.keys().next().value as StreamId);
+    setLast(this.#joined, later.id, earlier, maxEnded);
   }
 
   /** A POST came that may have come before: a copy that comes later is not the one that its edge waits for. */

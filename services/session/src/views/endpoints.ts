@@ -1,4 +1,5 @@
 /** The endpoints of a configuration, `/mcp` for all servers, `/mcp/<server>` for one and `/mcp/<profile>` for a selection, each as it is for callers of a given tenant. */
+import { setLast } from '@omnibus/collections';
 import type { CompositeTool, EndpointDefinition, OfferedTools } from '@omnibus/catalog';
 import { hasEndpoint, serversFor, type Config } from '@omnibus/config';
 import { parseServerName, type EndpointName, type JsonObject, type ServerName } from '@omnibus/protocol';
@@ -38,9 +39,7 @@ export class Endpoints {
     const name = JSON.stringify([endpoint, ...servers]);
     const definition = this.#distinct.get(name) ?? this.#define(endpoint, servers);
     this.#distinct.set(name, definition);
-    this.#known.set(place, definition);
-    if (this.#known.size > maxPlaces) this.#known.delete(this.#known.keys().next().value as Place);
-    return definition;
+    return setLast(this.#known, place, definition, maxPlaces);
   }
 
   #serversOf(endpoint: EndpointName, visible: readonly string[]): readonly ServerName[] {

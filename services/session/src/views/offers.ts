@@ -4,6 +4,7 @@
  * declares a set waits a moment for that.
  */
 import { setImmediate } from 'node:timers/promises';
+import { setLast } from '@omnibus/collections';
 import { subjects, type Bus } from '@omnibus/bus';
 import { isOfferKnown, offerKeyOf, type MissingServer } from '@omnibus/catalog';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
@@ -78,9 +79,7 @@ export class Offers {
       let askedAt = this.#asked.get(name);
       if (askedAt === undefined || now - askedAt > againMs) {
         askedAt = now;
-        this.#asked.delete(name);
-        this.#asked.set(name, now);
-        if (this.#asked.size > maxAsked) this.#asked.delete(this.#asked.keys().next().value as string);
+        setLast(this.#asked, name, now, maxAsked);
         told?.(server);
         const { who, ...caller } = asking.caller;
         // The identity is included if it matters.

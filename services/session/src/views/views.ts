@@ -1,4 +1,5 @@
 /** The views of all endpoints, kept up to date with the catalogue. A view is computed when it is first asked for after a change. */
+import { setLast } from '@omnibus/collections';
 import { View, type EndpointDefinition, type Sight, type ViewProblem } from '@omnibus/catalog';
 import type { KeyValueChange } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
@@ -251,9 +252,7 @@ export class Views {
       whole: new Map(),
       parts: new Map(),
     };
-    if (this.#views.size >= maxPlaces) this.#views.delete(this.#views.keys().next().value as Place);
-    this.#views.set(place, views);
-    return views;
+    return setLast(this.#views, place, views, maxPlaces);
   }
 
   #compute(definition: EndpointDefinition): Offered {

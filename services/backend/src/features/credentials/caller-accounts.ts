@@ -3,6 +3,7 @@
  * stays at the edge that received it; the backend asks that edge for another one, for this server and this caller alone.
  */
 import { hash, type JsonWebKey } from 'node:crypto';
+import { setLast } from '@omnibus/collections';
 import {
   CredentialProblem,
   NoCredentials,
@@ -58,10 +59,7 @@ export class CallerAccounts implements UserAccounts {
 
   of(principal: Principal): CallerToken {
     const known = this.#callers.get(principal) ?? new CallerToken(this.#options, principal, this.base);
-    this.#callers.delete(principal);
-    this.#callers.set(principal, known);
-    if (this.#callers.size > maxCallers) this.#callers.delete(this.#callers.keys().next().value as Principal);
-    return known;
+    return setLast(this.#callers, principal, known, maxCallers);
   }
 
   /** A call or a reading of lists comes from this caller, and from the caller's present edge. */

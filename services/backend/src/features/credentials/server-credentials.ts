@@ -1,5 +1,6 @@
 /** The credentials of connections to a server, according to its configuration: the same for all callers, or those of each user. */
 import { resolve } from 'node:path';
+import { setLast } from '@omnibus/collections';
 import type { ServerConfig } from '@omnibus/config';
 import {
   byIdentityAssertion,
@@ -147,9 +148,7 @@ export class UserCredentials implements UserAccounts {
       client,
       asked: this.#asked,
     });
-    if (this.#users.size >= maxUsers) this.#users.delete(this.#users.keys().next().value as Principal);
-    this.#users.set(principal, made);
-    return made;
+    return setLast(this.#users, principal, made, maxUsers);
   }
 
   /** Called when the stored credentials of a user have changed (`UserTokens.changed`). */

@@ -13,6 +13,7 @@
  *                                    connection
  */
 import { randomBytes, timingSafeEqual, hash } from 'node:crypto';
+import { setLast } from '@omnibus/collections';
 import { subjects, type Bus } from '@omnibus/bus';
 import {
   beginSignIn,
@@ -264,10 +265,7 @@ export class SignIns {
       elicitation: made.elicitation,
       until: made.at + lifeMs,
     } satisfies Ticket);
-    this.#given.delete(key);
-    this.#given.set(key, made);
-    if (this.#given.size > maxReused) this.#given.delete(this.#given.keys().next().value as string);
-    return made;
+    return setLast(this.#given, key, made, maxReused);
   }
 
   async #look({ ticket: text, withIssuer = false }: Extract<ConnectCommand, { kind: 'look' }>): Promise<ConnectReply> {
@@ -330,9 +328,7 @@ export class SignIns {
   }
 
   #noteAway(at: Pick<Ticket, 'server' | 'principal'>, { client }: Begun): void {
-    this.#away.delete(callerAt(at));
-    this.#away.set(callerAt(at), client.clientId);
-    if (this.#away.size > maxReused) this.#away.delete(this.#away.keys().next().value as string);
+    setLast(this.#away, callerAt(at), client.clientId, maxReused);
   }
 
   async #finish({ browser, state, sealed }: Extract<ConnectCommand, { kind: 'finish' }>): Promise<ConnectReply> {

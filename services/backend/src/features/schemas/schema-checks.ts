@@ -7,6 +7,7 @@
  * arguments of its tools, a client should check structured results, and both should check the answers to a form. The gateway is either side to
  * the other.
  */
+import { setLast } from '@omnibus/collections';
 import {
   mannerOf,
   fault,
@@ -241,9 +242,7 @@ export class SchemaChecks implements CallStep {
       compiled: (this.#compile as typeof compileSchema)(schema),
       isTold: false,
     };
-    this.#byText.delete(text);
-    this.#byText.set(text, known);
-    if (this.#byText.size > maxSchemas) this.#byText.delete(this.#byText.keys().next().value as string);
+    setLast(this.#byText, text, known, maxSchemas);
     this.#known.set(schema, known);
     return known;
   }

@@ -10,7 +10,7 @@
  *  T2  It says `unknown` of calls that are older than a mark that it may have dropped.
  *  T4  A former owner that asks late changes nothing.
  */
-import { KeyedLink, KeyedRing } from '@omnibus/collections';
+import { KeyedLink, KeyedRing, setLast } from '@omnibus/collections';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type {
   AttachCommand,
@@ -244,9 +244,7 @@ export class SeenExchanges {
   }
 
   #fence(exchange: ExchangeId, fence: Fence): void {
-    this.#fences.delete(exchange);
-    this.#fences.set(exchange, fence);
-    if (this.#fences.size > maxFences) this.#fences.delete(this.#fences.keys().next().value as ExchangeId);
+    setLast(this.#fences, exchange, fence, maxFences);
     this.#sweep ??= this.#wheel.schedule(keepMs, () => this.#clean());
   }
 

@@ -1,4 +1,5 @@
 /** The board of calls that wait for approvers, as one session worker uses it: opened with the first of them, and followed while there are some. */
+import { setLast } from '@omnibus/collections';
 import { ApprovalBoard, isConflict, openingAdvice, type Bus, type Watch } from '@omnibus/bus';
 import { shortApproval, type ApprovalRecord, type WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
@@ -143,9 +144,7 @@ export class Board {
    */
   #oldestBeside(id: string, share: string): string | undefined {
     const ids = this.#ended.get(share) ?? [];
-    this.#ended.delete(share);
-    if (this.#ended.size >= maxCallers) this.#ended.delete(this.#ended.keys().next().value as string);
-    this.#ended.set(share, ids);
+    setLast(this.#ended, share, ids, maxCallers);
     ids.push(id);
     return ids.length > maxEnded ? ids.shift() : undefined;
   }

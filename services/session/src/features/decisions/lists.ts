@@ -4,6 +4,7 @@
  * Decisions of callers that may see the same share one object, and so one view.
  */
 import { hash } from 'node:crypto';
+import { setLast } from '@omnibus/collections';
 import type { Sight, View } from '@omnibus/catalog';
 import type { Caller, Facts } from '@omnibus/protocol';
 import { shareOf } from '../../call/client-of.ts';
@@ -152,9 +153,7 @@ export class ListDecisions implements ListFilter {
     const before = this.#known.get(key);
     const next: Known = { decided: this.#shared(entries, permitted), until: Date.now() + forMs };
     const keep = (): void => {
-      this.#known.delete(key);
-      this.#known.set(key, next);
-      if (this.#known.size > maxKnown) this.#known.delete(this.#known.keys().next().value as string);
+      setLast(this.#known, key, next, maxKnown);
     };
     // What a caller sees first is no change.
     if (before === undefined || before.decided === next.decided) keep();

@@ -3,6 +3,7 @@
  * waits for them: a tool without a vector is ranked by words.
  */
 import { createHash } from 'node:crypto';
+import { setLast } from '@omnibus/collections';
 import { vectorsBucket, type Bus, type KeyValue } from '@omnibus/bus';
 import { toolVectors, type EmbeddingModel, type PackedVector } from '@omnibus/search';
 
@@ -167,9 +168,8 @@ export class Vectors {
   #keep(digest: string, vector: PackedVector): void {
     this.#wanted.delete(digest);
     if (this.#closing.signal.aborted) return;
-    this.#kept.set(digest, vector);
+    setLast(this.#kept, digest, vector, maxKept);
     this.generation += 1;
-    if (this.#kept.size > maxKept) this.#kept.delete(this.#kept.keys().next().value as string);
   }
 
   #keyOf(digest: string): string {

@@ -2,6 +2,7 @@
  * The restrictions of the credential of a request, in addition to the rules under `access`: the tools of an API key, and the scopes that a token must
  * have for some tools (`auth.stepUp`). They are in force also where rules are only recorded, or do not exist.
  */
+import { setLast } from '@omnibus/collections';
 import type { Sight } from '@omnibus/catalog';
 import type { Config } from '@omnibus/config';
 import { rightsToOnly, WantedScopes, type GrantTerms, type Rights } from '@omnibus/policy';
@@ -52,9 +53,7 @@ export class CredentialLimits {
     if (known !== undefined) return known;
     const name = JSON.stringify(facts.tools);
     const rights = this.#rights.get(name) ?? rightsToOnly(facts.tools);
-    this.#rights.delete(name);
-    this.#rights.set(name, rights);
-    if (this.#rights.size > maxRights) this.#rights.delete(this.#rights.keys().next().value as string);
+    setLast(this.#rights, name, rights, maxRights);
     this.#byFacts.set(facts, rights);
     return rights;
   }
