@@ -1,22 +1,45 @@
-import type { PendingRequest, PresenceWatch, ReplyObserver } from '@omnibus/bus';
+import type { Bus, BusError, PendingRequest, PresenceWatch, ReplyObserver } from '@omnibus/bus';
 import { Link, Ring } from '@omnibus/collections';
-import type { Drain } from '@omnibus/lifecycle';
+import type { DeadlineWheel, Drain } from '@omnibus/lifecycle';
 import {
+  fault,
   idKey,
   isJsonRpcId,
   parseJson,
   repeatableMethods,
   type BackendPresence,
   type Begun,
+  type ErrorReason,
   type JsonObject,
   type JsonRpcRequest,
   type PostedMessage,
+  type Presence,
   type SessionCommand,
   type StreamFrame,
   type StreamId,
   type WorkerId,
 } from '@omnibus/protocol';
+import type { Logger } from '@omnibus/telemetry';
+import type { EdgeWatcher } from '../requests/edge-watcher.ts';
+import type { Connection } from './connection.ts';
 import type { SessionAddress } from './session-addresses.ts';
+
+/** The parts of an edge that both deliveries need. */
+export interface DeliveryParts {
+  readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  /** A clock with short ticks. */
+  readonly soon: DeadlineWheel;
+  /** Is notified of every command that was answered. */
+  readonly drain: Drain;
+  readonly log: Logger;
+  readonly workers: PresenceWatch<Presence>;
+  readonly backends: Backends;
+  readonly connection: Connection;
+  /** Called for each command, so that the edge looks after it; undefined where no part dies alone. */
+  readonly accepted?: (() => void) | undefined;
+  readonly watcher?: EdgeWatcher | undefined;
+}
 
 /** The commands that wait for their answers at this edge. Each removal is reported to `Drain`, which waits for the end of all. */
 export class OpenCommands<Member extends Tracked> extends Ring<Member> {
@@ -36,6 +59,17 @@ export class OpenCommands<Member extends Tracked> extends Ring<Member> {
     const wasOpen = super.remove(member);
     if (wasOpen && this.#drain.isAwaited) this.#drain.ended();
     return wasOpen;
+  }
+
+  /** The bus cannot carry it. */
+  fail(member: Member, error: BusError): void {
+    if (this.remove(member)) member.observer.failed(error);
+  }
+
+  /** Answers it with an error, and withdraws it where it is. */
+  refuse(member: Member, reason: ErrorReason): void {
+    member.pending?.close();
+    if (this.remove(member)) member.observer.reply({ kind: 'refused', fault: fault(reason) });
   }
 }
 
@@ -62,8 +96,12 @@ export class Tracked extends Link implements PendingRequest {
   sentAt = this.acceptedAt;
   /** How many workers that are gone may have begun it: after the first, the next one asks the backend workers for its calls. */
   turn = 0;
-  /** Whether an answer was lost on its way from the worker that has given it. */
-  hasLostAnswer = false;
+  /** Number of times that it was sent. */
+  attempts = 0;
+  /** The worker that did not listen when it was sent there last. */
+  missed: WorkerId | undefined;
+  readonly observer: ReplyObserver<StreamFrame>;
+  #hasLostAnswer = false;
   readonly #backends: Backends;
   #lookAt = this.acceptedAt + firstLookMs;
   readonly #open: OpenTracked;
@@ -71,9 +109,10 @@ export class Tracked extends Link implements PendingRequest {
   #mayBegunAt: number;
 
   /** @param begunMs milliseconds before now in which another edge may have accepted it first; 0 if none has. */
-  constructor(open: OpenTracked, backends: Backends, begunMs = 0) {
+  constructor(open: OpenTracked, backends: Backends, observer: ReplyObserver<StreamFrame>, begunMs = 0) {
     super();
     this.#open = open;
+    this.observer = observer;
     this.#backends = backends;
     this.#mayBegunAt = this.acceptedAt - begunMs;
     if (begunMs > 0) this.turn = 1;
@@ -95,6 +134,13 @@ export class Tracked extends Link implements PendingRequest {
   isSentAgain(): void {
     this.sentAt = performance.now();
     this.#lookAt = this.sentAt + firstLookMs;
+  }
+
+  /** Whether an answer of its worker was lost for the first time: the backend worker may still have the answer of its call. */
+  losesAnswer({ kind }: BusError): boolean {
+    if (kind !== 'lost' || this.#hasLostAnswer) return false;
+    this.#hasLostAnswer = true;
+    return true;
   }
 
   /** Its worker has said that no server has it. @param at when it was asked, on the clock of `performance.now()`: a server may have it since then. */
@@ -120,13 +166,8 @@ export class Tracked extends Link implements PendingRequest {
 export class InFlight extends Tracked {
   readonly address: SessionAddress;
   readonly command: SessionCommand;
-  readonly observer: ReplyObserver<StreamFrame>;
-  /** Number of times that it was sent. */
-  attempts = 0;
   /** Number of times in a row that it was sent to a worker that did not hold the session. */
   misses = 0;
-  /** The worker that did not listen when it was sent there last. */
-  missed: WorkerId | undefined;
   /** Sequence number of the last message that was received; undefined before the first. */
   heardUpTo: number | undefined;
   /** Whether its worker has ended the stream: its reader has not left it early. */
@@ -142,10 +183,9 @@ export class InFlight extends Tracked {
     command: SessionCommand,
     observer: ReplyObserver<StreamFrame>,
   ) {
-    super(open, backends);
+    super(open, backends, observer);
     this.address = address;
     this.command = command;
-    this.observer = observer;
   }
 
   /** The client has sent the request before, and its answer comes on the stream of that POST. */

@@ -7,48 +7,17 @@
  *      workers (T3).
  *  W2  A command whose worker is gone is answered within a bounded time, whether or not NATS has noticed that.
  */
-import {
-  subjects,
-  type Bus,
-  type BusError,
-  type PendingRequest,
-  type PresenceWatch,
-  type ReplyObserver,
-} from '@omnibus/bus';
-import type { DeadlineWheel, Drain } from '@omnibus/lifecycle';
-import {
-  fault,
-  type Presence,
-  type SessionCommand,
-  type StreamFrame,
-  type StreamId,
-  type WorkerId,
-} from '@omnibus/protocol';
-import type { Logger } from '@omnibus/telemetry';
-import type { EdgeWatcher } from '../requests/edge-watcher.ts';
-import type { Connection } from './connection.ts';
-import { InFlight, OpenCommands, type Backends } from './in-flight.ts';
+import { subjects, type BusError, type PendingRequest, type ReplyObserver } from '@omnibus/bus';
+import type { SessionCommand, StreamFrame, StreamId, WorkerId } from '@omnibus/protocol';
+import { InFlight, OpenCommands, type DeliveryParts } from './in-flight.ts';
 import { OwnerSearch } from './owner-search.ts';
 import { Probing } from './probing.ts';
 import { doubtMs } from './pulse.ts';
 import type { SessionAddress } from './session-addresses.ts';
 
-export interface SessionDeliveryOptions {
-  readonly bus: Bus;
-  readonly wheel: DeadlineWheel;
-  /** A clock with short ticks. */
-  readonly soon: DeadlineWheel;
-  /** Is notified of every command that was answered. */
-  readonly drain: Drain;
-  readonly log: Logger;
-  readonly workers: PresenceWatch<Presence>;
-  readonly backends: Backends;
+export interface SessionDeliveryOptions extends DeliveryParts {
   /** Name by which session workers know this edge; undefined in a gateway of one process, where there is one edge. */
   readonly edge: WorkerId | undefined;
-  readonly connection: Connection;
-  /** Called for each command, so that the edge looks after it; undefined where no part dies alone. */
-  readonly accepted?: (() => void) | undefined;
-  readonly watcher?: EdgeWatcher | undefined;
 }
 
 /** Workers in a row that may answer that they do not hold the session. */
@@ -57,30 +26,18 @@ const maxMisses = 12;
 const returnRetryMs = 100;
 
 export class SessionDelivery {
-  readonly #bus: Bus;
-  readonly #soon: DeadlineWheel;
-  readonly #workers: PresenceWatch<Presence>;
-  readonly #backends: Backends;
+  readonly #options: SessionDeliveryOptions;
   readonly #from: { readonly edge?: WorkerId };
   readonly #open: OpenCommands<InFlight>;
   readonly #owners: OwnerSearch;
   readonly #probing: Probing;
-  readonly #watcher: EdgeWatcher | undefined;
-  readonly #connection: Connection;
-  readonly #accepted: (() => void) | undefined;
 
   constructor(options: SessionDeliveryOptions) {
-    const { bus, wheel, soon, log, drain, workers, backends, edge, watcher, connection, accepted } = options;
-    this.#backends = backends;
+    const { bus, wheel, drain, workers, edge } = options;
+    this.#options = options;
     this.#open = new OpenCommands(drain);
-    this.#bus = bus;
-    this.#connection = connection;
-    this.#accepted = accepted;
-    this.#watcher = watcher;
-    this.#soon = soon;
-    this.#workers = workers;
     this.#from = edge === undefined ? {} : { edge };
-    this.#owners = new OwnerSearch({ bus, soon, log, workers });
+    this.#owners = new OwnerSearch(options);
     this.#probing = new Probing({
       bus,
       wheel,
@@ -125,9 +82,10 @@ export class SessionDelivery {
    * @throws {BusError} when the bus cannot carry it.
    */
   request(address: SessionAddress, command: SessionCommand, observer: ReplyObserver<StreamFrame>): PendingRequest {
-    const inFlight = new InFlight({ open: this.#open, backends: this.#backends }, address, command, observer);
+    const { backends, accepted } = this.#options;
+    const inFlight = new InFlight({ open: this.#open, backends }, address, command, observer);
     this.#open.add(inFlight);
-    this.#accepted?.();
+    accepted?.();
     try {
       this.#send(inFlight);
     } catch (error) {
@@ -147,7 +105,8 @@ export class SessionDelivery {
 
   /** Sends a command without an answer to the worker that holds the session; it is dropped when none is known. */
   tell({ key, to }: SessionAddress, command: SessionCommand): void {
-    if (this.#bus.connected && to !== undefined) this.#bus.publish(to, { key, command });
+    const { bus } = this.#options;
+    if (bus.connected && to !== undefined) bus.publish(to, { key, command });
   }
 
   /** Workers have left or give no signs of life: the edge asks them for their open commands. */
@@ -174,28 +133,26 @@ export class SessionDelivery {
     { address: { key }, sentTo }: InFlight,
     { stream, after }: Extract<SessionCommand, { kind: 'attach' }>,
   ): void {
-    if (this.#bus.connected && sentTo !== undefined)
-      this.#bus.publish(subjects.session(sentTo), {
+    const { bus } = this.#options;
+    if (bus.connected && sentTo !== undefined)
+      bus.publish(subjects.session(sentTo), {
         key,
         command: { kind: 'detach', stream: after?.stream ?? stream, reader: stream },
       });
   }
 
   #send(inFlight: InFlight): void {
+    const { bus, workers } = this.#options;
     const { address, command } = inFlight;
     const { key, owner, to } = address;
     // A worker without signs of life is asked, too: if it is gone, NATS says so at once.
-    if (
-      owner === undefined ||
-      to === undefined ||
-      (this.#workers.isWatching && this.#workers.state(owner) === 'lost')
-    ) {
+    if (owner === undefined || to === undefined || (workers.isWatching && workers.state(owner) === 'lost')) {
       this.#search(inFlight);
     } else {
       inFlight.attempts += 1;
       if (inFlight.attempts > 1) inFlight.isSentAgain();
       inFlight.sentTo = owner;
-      inFlight.pending = this.#bus.request(
+      inFlight.pending = bus.request(
         to,
         { key, command: inFlight.attempts === 1 ? command : inFlight.continued, ...this.#from },
         this.#hearing(inFlight),
@@ -209,7 +166,7 @@ export class SessionDelivery {
     try {
       this.#send(inFlight);
     } catch (error) {
-      this.#fail(inFlight, error as BusError);
+      this.#open.fail(inFlight, error as BusError);
     }
   }
 
@@ -232,10 +189,10 @@ export class SessionDelivery {
    * any more. A worker that leaves in order finishes its own.
    */
   #moved(address: SessionAddress, owner: WorkerId): void {
+    const { workers } = this.#options;
     const { key, owner: before } = address;
     address.heldBy(owner);
-    if (before === undefined || before === owner || !this.#workers.isWatching) return;
-    if (this.#workers.state(before) !== 'lost') return;
+    if (before === undefined || before === owner || !workers.isWatching || workers.state(before) !== 'lost') return;
     for (const other of this.#open.toArray())
       if (other.address.key === key && other.sentTo === before && other.waits) this.#lost(other);
   }
@@ -277,7 +234,7 @@ export class SessionDelivery {
     inFlight.attempts += 1;
     const hearing = this.#hearing(inFlight);
     const after = { stream, sequence: inFlight.sequence };
-    const again = this.#bus.request(
+    const again = this.#options.bus.request(
       subjects.session(sentTo),
       { key, command: { kind: 'attach', caller: command.caller, stream: command.stream, after }, ...this.#from },
       {
@@ -296,7 +253,7 @@ export class SessionDelivery {
           if (frame.kind !== 'message' || (frame.sequence ?? Infinity) > inFlight.sequence) hearing.reply(frame);
         },
         // It was there a moment ago, and has had the command: its absence now does not prove that no worker had it (W1).
-        failed: (error) => (error.kind === 'no-responders' ? this.#lost(inFlight) : this.#fail(inFlight, error)),
+        failed: (error) => (error.kind === 'no-responders' ? this.#lost(inFlight) : this.#open.fail(inFlight, error)),
       },
     );
     inFlight.pending = {
@@ -330,35 +287,26 @@ export class SessionDelivery {
       failed: (error) => {
         if (inFlight.attempts !== attempts) return;
         if (error.kind === 'no-responders') this.#unheard(inFlight); // W1
-        else if (error.kind === 'lost' && !inFlight.hasLostAnswer) {
-          // The backend worker may still have the answer of its call.
-          inFlight.hasLostAnswer = true;
-          this.#lost(inFlight);
-        } else this.#fail(inFlight, error);
+        else if (inFlight.losesAnswer(error)) this.#lost(inFlight);
+        else this.#open.fail(inFlight, error);
       },
     };
-  }
-
-  #fail(inFlight: InFlight, error: BusError): void {
-    if (this.#open.remove(inFlight)) inFlight.observer.failed(error);
-  }
-
-  #refuse(inFlight: InFlight, reason: 'session.unknown' | 'gateway.unavailable' | 'gateway.interrupted'): void {
-    inFlight.pending?.close();
-    if (this.#open.remove(inFlight)) inFlight.observer.reply({ kind: 'refused', fault: fault(reason) });
   }
 
   /** No worker received it. Right after a loss of the bus, or of the NATS node of the owner, this only means that the owner is not back yet. */
   #unheard(inFlight: InFlight): void {
     const { sentTo, missed } = inFlight;
-    const { isSteady } = this.#connection;
+    const {
+      connection: { isSteady },
+      soon,
+    } = this.#options;
     if (isSteady && sentTo !== undefined && (missed === sentTo || !this.#isThere(sentTo))) {
       this.#again(inFlight);
       return;
     }
     inFlight.pending = undefined;
     inFlight.missed = sentTo;
-    this.#soon.schedule(isSteady ? doubtMs : returnRetryMs, () => this.#sendAgain(inFlight));
+    soon.schedule(isSteady ? doubtMs : returnRetryMs, () => this.#sendAgain(inFlight));
   }
 
   /** The worker that had it is gone, or has lost it. */
@@ -371,23 +319,24 @@ export class SessionDelivery {
   }
 
   #isThere(worker: WorkerId): boolean {
-    return !this.#workers.isWatching || this.#workers.state(worker) === 'alive';
+    const { workers } = this.#options;
+    return !workers.isWatching || workers.state(worker) === 'alive';
   }
 
   /** No worker can take it. If it may have been begun, its outcome is unknown (W2). */
   #giveUp(inFlight: InFlight, reason: 'session.unknown' | 'gateway.unavailable'): void {
     if (inFlight.turn === 0) {
-      this.#refuse(inFlight, reason);
+      this.#open.refuse(inFlight, reason);
       return;
     }
-    this.#refuse(inFlight, 'gateway.interrupted');
+    this.#open.refuse(inFlight, 'gateway.interrupted');
     const {
       command,
       requests,
       address: { key },
     } = inFlight;
     if ('caller' in command)
-      this.#watcher?.lost?.(command.caller, requests, {
+      this.#options.watcher?.lost?.(command.caller, requests, {
         session: key,
         ...('trace' in command ? { trace: command.trace } : {}),
       });

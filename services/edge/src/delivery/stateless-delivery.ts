@@ -3,18 +3,8 @@
  * the worker is gone, the request is sent to another one, which asks the backend workers for the call unless the request is repeatable (W1, W2 of
  * `session-delivery.ts`).
  */
+import { Inquiry, subjects, type PendingRequest, type ReplyObserver } from '@omnibus/bus';
 import {
-  Inquiry,
-  subjects,
-  type Bus,
-  type BusError,
-  type PendingRequest,
-  type PresenceWatch,
-  type ReplyObserver,
-} from '@omnibus/bus';
-import type { DeadlineWheel, Drain } from '@omnibus/lifecycle';
-import {
-  fault,
   repeatableMethods,
   repeatKey,
   repeatMs,
@@ -23,16 +13,12 @@ import {
   type JsonObject,
   type ModernCommand,
   type ModernReply,
-  type Presence,
   type SessionKey,
   type StreamFrame,
   type WorkerId,
 } from '@omnibus/protocol';
-import type { Logger } from '@omnibus/telemetry';
 import { nearestWorker, workersFor } from './choose-worker.ts';
-import type { Connection } from './connection.ts';
-import type { EdgeWatcher } from '../requests/edge-watcher.ts';
-import { OpenCommands, Tracked, type Backends, type OpenTracked } from './in-flight.ts';
+import { OpenCommands, Tracked, type Backends, type DeliveryParts, type OpenTracked } from './in-flight.ts';
 import { retryMs } from './owner-search.ts';
 import { doubtMs } from './pulse.ts';
 
@@ -40,27 +26,22 @@ const noWorkers: ReadonlySet<WorkerId> = new Set();
 
 class InFlightRequest extends Tracked {
   readonly command: ModernCommand;
-  readonly observer: ReplyObserver<StreamFrame>;
   /** The worker that holds the call it continues, once that is known. */
   holder: WorkerId | undefined;
   /** The key of that call, once it is known and another worker can continue the call. */
   call: SessionKey | undefined;
   /** The holder that is gone. */
   gone: WorkerId | undefined;
-  /** The holder that did not listen when it was sent there last. */
-  missed: WorkerId | undefined;
   /** Workers that did not accept it, because they have left or are about to; most requests have none. */
   without: ReadonlySet<WorkerId> = noWorkers;
-  attempts = 0;
   /** The key with which its client can repeat it: every edge sends it to the same worker. */
   readonly repeatKey: string | undefined;
 
   constructor(open: OpenTracked, backends: Backends, command: ModernCommand, observer: ReplyObserver<StreamFrame>) {
     const meta = command.request.params?.['_meta'] as JsonObject | undefined;
     // A worker that is gone may have begun it for the first request.
-    super(open, backends, meta?.[repeatsKey] === true ? repeatMs : 0);
+    super(open, backends, observer, meta?.[repeatsKey] === true ? repeatMs : 0);
     this.command = command;
-    this.observer = observer;
     const key = meta?.[repeatKey];
     this.repeatKey = typeof key === 'string' ? key : undefined;
   }
@@ -69,22 +50,6 @@ class InFlightRequest extends Tracked {
   leaveOut(worker: WorkerId): void {
     this.without = new Set([...this.without, worker]);
   }
-}
-
-export interface StatelessDeliveryOptions {
-  readonly bus: Bus;
-  readonly wheel: DeadlineWheel;
-  /** A clock with short ticks. */
-  readonly soon: DeadlineWheel;
-  /** Is notified of every request that was answered. */
-  readonly drain: Drain;
-  readonly log: Logger;
-  readonly workers: PresenceWatch<Presence>;
-  readonly backends: Backends;
-  readonly connection: Connection;
-  /** Called for each command, so that the edge looks after it; undefined where no part dies alone. */
-  readonly accepted?: (() => void) | undefined;
-  readonly watcher?: EdgeWatcher | undefined;
 }
 
 /** For requests that any worker can serve. */
@@ -97,11 +62,11 @@ const holderRetryMs = 2 * retryMs;
 const closeMs = 10_000;
 
 export class StatelessDelivery {
-  readonly #options: StatelessDeliveryOptions;
+  readonly #options: DeliveryParts;
   readonly #open: OpenCommands<InFlightRequest>;
   readonly #inquiry: Inquiry<InFlightRequest, HeldRequests>;
 
-  constructor(options: StatelessDeliveryOptions) {
+  constructor(options: DeliveryParts) {
     this.#options = options;
     const { bus, wheel, workers, drain } = options;
     this.#open = new OpenCommands(drain);
@@ -180,11 +145,8 @@ export class StatelessDelivery {
       failed: (error) => {
         if (!this.#open.has(inFlight)) return;
         if (error.kind === 'no-responders' && worker !== undefined) this.#unheard(inFlight, worker);
-        else if (error.kind === 'lost' && !inFlight.hasLostAnswer) {
-          // The backend worker may still have the answer of its call.
-          inFlight.hasLostAnswer = true;
-          this.#lost(inFlight);
-        } else this.#fail(inFlight, error);
+        else if (inFlight.losesAnswer(error)) this.#lost(inFlight);
+        else this.#open.fail(inFlight, error);
       },
     });
   }
@@ -224,7 +186,7 @@ export class StatelessDelivery {
       default:
         // Of a newer worker: its meaning, and whether it is the last, is unknown here.
         this.#options.log.warn('a worker answered what this version does not know');
-        this.#refuse(inFlight, 'gateway.interrupted');
+        this.#open.refuse(inFlight, 'gateway.interrupted');
     }
   }
 
@@ -234,7 +196,7 @@ export class StatelessDelivery {
     if (inFlight.holder === undefined) {
       inFlight.leaveOut(worker);
       if (inFlight.attempts < maxAttempts) this.#again(inFlight);
-      else this.#refuse(inFlight, 'gateway.unavailable');
+      else this.#open.refuse(inFlight, 'gateway.unavailable');
     } else if (connection.isSteady && inFlight.call !== undefined && inFlight.missed === worker) {
       this.#holderGone(inFlight, worker);
     } else if (workers.alive.includes(worker)) {
@@ -251,7 +213,7 @@ export class StatelessDelivery {
   #holderGone(inFlight: InFlightRequest, holder: WorkerId): void {
     // That worker cannot find it either.
     if (inFlight.call === undefined || inFlight.gone === holder || inFlight.attempts >= maxAttempts) {
-      this.#refuse(inFlight, 'state.lost');
+      this.#open.refuse(inFlight, 'state.lost');
       return;
     }
     inFlight.gone = holder;
@@ -269,7 +231,7 @@ export class StatelessDelivery {
     inFlight.pending = undefined;
     const state = workers.state(holder);
     if (state === 'lost') this.#holderGone(inFlight, holder);
-    else if (inFlight.attempts >= maxAttempts) this.#refuse(inFlight, 'state.lost');
+    else if (inFlight.attempts >= maxAttempts) this.#open.refuse(inFlight, 'state.lost');
     else if (state === 'alive') this.#again(inFlight);
     else wheel.schedule(retryMs, () => this.#goTo(inFlight, holder));
   }
@@ -337,7 +299,7 @@ export class StatelessDelivery {
   /** Its outcome is unknown (W2). */
   #giveUp(inFlight: InFlightRequest): void {
     const { caller, request, trace } = inFlight.command;
-    this.#refuse(inFlight, 'gateway.interrupted');
+    this.#open.refuse(inFlight, 'gateway.interrupted');
     this.#options.watcher?.lost?.(caller, [request], { trace });
   }
 
@@ -347,17 +309,8 @@ export class StatelessDelivery {
       this.#send(inFlight);
     } catch (error) {
       this.#options.log.debug({ err: error }, 'a request could not be sent again');
-      this.#refuse(inFlight, 'gateway.interrupted');
+      this.#open.refuse(inFlight, 'gateway.interrupted');
     }
-  }
-
-  #refuse(inFlight: InFlightRequest, reason: 'gateway.interrupted' | 'gateway.unavailable' | 'state.lost'): void {
-    inFlight.pending?.close();
-    if (this.#open.remove(inFlight)) inFlight.observer.reply({ kind: 'refused', fault: fault(reason) });
-  }
-
-  #fail(inFlight: InFlightRequest, error: BusError): void {
-    if (this.#open.remove(inFlight)) inFlight.observer.failed(error);
   }
 }
 
