@@ -1,7 +1,10 @@
 import type { View } from '@omnibus/catalog';
-import { extensionsOf, inputCapabilities, isObject, type JsonObject } from '@omnibus/protocol';
+import { extensionsOf, inputCapabilities, isObject, version, type JsonObject } from '@omnibus/protocol';
 
 const nothing: JsonObject = {};
+
+/** What the gateway says of itself to clients. */
+export const serverInfo = { name: 'omnibus', title: 'Omnibus MCP gateway', version } as const;
 
 /**
  * The capabilities of a client that are declared to servers: kinds of questions, its extensions with their settings, and `experimental`,
@@ -22,10 +25,30 @@ export function offeredCapabilities(declared: JsonObject, withheld: readonly str
 }
 
 /**
+ * The capabilities of an endpoint that clients of all revisions get: those that one of its servers has according to its last record. `tools` is always
+ * offered, since there may be some at any time.
+ * @param hasCompletions whether the client's revision has a capability for completions.
+ * @param extensions with their settings.
+ */
+export function endpointCapabilities(view: View, hasCompletions: boolean, extensions: JsonObject): JsonObject {
+  return {
+    tools: { listChanged: true },
+    ...(view.offers('prompts') ? { prompts: { listChanged: true } } : {}),
+    ...(view.offers('resources')
+      ? { resources: { listChanged: true, ...(view.offers('resources.subscribe') ? { subscribe: true } : {}) } }
+      : {}),
+    ...(hasCompletions && view.offers('completions') ? { completions: {} } : {}),
+    ...(view.offers('logging') ? { logging: {} } : {}),
+    ...offeredExperiments(view),
+    ...(Object.keys(extensions).length === 0 ? {} : { extensions }),
+  };
+}
+
+/**
  * The experimental capabilities of an endpoint: those of its only server. With several servers it would be unknown which one a message is for, so none
  * are offered.
  */
-export function offeredExperiments(view: View): { readonly experimental?: JsonObject } {
+function offeredExperiments(view: View): { readonly experimental?: JsonObject } {
   const [record, ...others] = view.records;
   const experimental = record?.capabilities['experimental'];
   return others.length === 0 &&

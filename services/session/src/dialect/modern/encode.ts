@@ -8,7 +8,6 @@ import {
   modernCodes,
   modernRevisions,
   tasksExtension,
-  version,
   wire,
   type ExchangeMethod,
   type JsonObject,
@@ -17,9 +16,8 @@ import {
   type ListKind,
   type MayHaveBytes,
 } from '@omnibus/protocol';
-import { offeredExperiments } from '../capabilities.ts';
+import { endpointCapabilities, serverInfo } from '../capabilities.ts';
 
-const serverInfo = { name: 'omnibus', title: 'Omnibus MCP gateway', version } as const;
 const senderMeta = { [metaKeys.serverInfo]: serverInfo };
 
 /** Methods whose results say how long clients may keep them, and how the gateway says that they may not. */
@@ -73,17 +71,7 @@ export function discovery(view: View): JsonObject {
   return {
     resultType: 'complete',
     supportedVersions: modernRevisions,
-    capabilities: {
-      tools: { listChanged: true },
-      ...(view.offers('prompts') ? { prompts: { listChanged: true } } : {}),
-      ...(view.offers('resources')
-        ? { resources: { listChanged: true, ...(view.offers('resources.subscribe') ? { subscribe: true } : {}) } }
-        : {}),
-      ...(view.offers('completions') ? { completions: {} } : {}),
-      ...(view.offers('logging') ? { logging: {} } : {}),
-      ...offeredExperiments(view),
-      ...(Object.keys(extensions).length === 0 ? {} : { extensions }),
-    },
+    capabilities: endpointCapabilities(view, true, extensions),
     ...(instructions === undefined ? {} : { instructions }),
     ttlMs: 0,
     cacheScope: 'private',
