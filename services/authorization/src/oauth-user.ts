@@ -1,5 +1,5 @@
 /** Identifies a user at a provider without OpenID Connect, such as GitHub, by asking its API with the user's token. */
-import { isObject, type JsonObject } from '@omnibus/protocol';
+import { isObject, readWithin, type JsonObject } from '@omnibus/protocol';
 
 export interface OAuthProvider {
   readonly authorizationUrl: string;
@@ -49,15 +49,9 @@ async function ask(address: string, token: string): Promise<{ readonly value: un
   });
   if (response.status === 401) throw new NotSignedIn(`${address} no longer accepts the token`);
   if (response.status !== 200) throw new Error(`${address} answers ${response.status}`);
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) throw new Error(`the answer of ${address} is larger than ${maxBytes} bytes`);
-    chunks.push(chunk);
-  }
+  const tooLarge = (): Error => new Error(`the answer of ${address} is larger than ${maxBytes} bytes`);
   return {
-    value: JSON.parse(Buffer.concat(chunks).toString('utf8')),
+    value: JSON.parse((await readWithin(response.body, maxBytes, tooLarge)).toString()),
     hasMore: /rel="next"/.test(response.headers.get('link') ?? ''),
   };
 }

@@ -1,4 +1,4 @@
-import { getFollowing, isObject, type JsonObject } from '@omnibus/protocol';
+import { getFollowing, isObject, readWithin, type JsonObject } from '@omnibus/protocol';
 
 /** Bound on an answer: metadata, keys and introspection answers are small. */
 const maxBytes = 256 * 1024;
@@ -28,7 +28,6 @@ export async function fetchJson(
   } = {},
 ): Promise<JsonObject> {
   if (!isTrustworthy(address)) throw new Error(`${address} is neither https:// nor on this machine`);
-  let text = '';
   try {
     const signal = AbortSignal.timeout(answerMs);
     const send = (at: string): Promise<Response> =>
@@ -44,14 +43,8 @@ export async function fetchJson(
       await response.body?.cancel();
       throw new Error(`it answers ${response.status}`);
     }
-    const decoder = new TextDecoder();
-    let bytes = 0;
-    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
-      bytes += chunk.length;
-      if (bytes > maxBytes) throw new Error(`its answer is larger than ${maxBytes} bytes`);
-      text += decoder.decode(chunk, { stream: true });
-    }
-    const value = parsed(text);
+    const tooLarge = (): Error => new Error(`its answer is larger than ${maxBytes} bytes`);
+    const value = parsed(new TextDecoder().decode(await readWithin(response.body, maxBytes, tooLarge)));
     if (isObject(value)) return value;
     throw new Error('its answer is no JSON object');
   } catch (error) {

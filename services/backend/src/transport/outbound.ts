@@ -3,7 +3,7 @@
  * credentials, or into a private network.
  */
 import { CredentialProblem, isLoopback, type Fetch } from '@omnibus/credentials';
-import { getFollowing, printable } from '@omnibus/protocol';
+import { getFollowing, printable, readWithin } from '@omnibus/protocol';
 import { fetch as fetchOver, type Dispatcher } from 'undici';
 import { addressRefused, isPrivate, type AddressRule } from './address-rule.ts';
 
@@ -40,15 +40,10 @@ export function outbound(dispatcher: Dispatcher): Fetch {
         });
       // Documents may have moved within their origin. Posted data are for this address only.
       const answer = await (method === 'GET' ? getFollowing(address, send) : send(address));
-      const chunks: Uint8Array[] = [];
-      let bytes = 0;
-      for await (const chunk of answer.body ?? []) {
-        bytes += (chunk as Uint8Array).length;
-        if (bytes > maxBytes) throw new CredentialProblem(`its answer is larger than ${maxBytes} bytes`);
-        chunks.push(chunk as Uint8Array);
-      }
+      const tooLarge = (): Error => new CredentialProblem(`its answer is larger than ${maxBytes} bytes`);
+      const bytes = await readWithin(answer.body, maxBytes, tooLarge);
       const status = answer.status >= 200 && answer.status < 600 ? answer.status : 502;
-      return new Response([204, 205, 304].includes(status) ? null : Buffer.concat(chunks), {
+      return new Response([204, 205, 304].includes(status) ? null : bytes, {
         status,
         headers: keptHeaders(answer.headers),
       });

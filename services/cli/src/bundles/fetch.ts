@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { CommandProblem } from '@omnibus/client';
 import { isLoopback } from '@omnibus/config';
-import { printable } from '@omnibus/protocol';
+import { printable, readWithin } from '@omnibus/protocol';
 import { maxArchiveBytes, refused } from './archive.ts';
 
 const timeoutMs = 300_000;
@@ -66,18 +66,9 @@ function placeOf(address: string, mayBeHere: boolean): URL {
 async function bodyOf(response: Response, url: URL): Promise<Buffer> {
   if (!response.ok || response.body === null)
     throw new CommandProblem('unreachable', `${printable(url.href, 300)} answers ${response.status}`);
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  try {
-    for await (const chunk of response.body) {
-      length += chunk.length;
-      if (length > maxArchiveBytes) throw tooLarge();
-      chunks.push(chunk);
-    }
-  } catch (error) {
+  return readWithin(response.body, maxArchiveBytes, tooLarge).catch((error: unknown) => {
     throw error instanceof CommandProblem ? error : unreadable(url, error);
-  }
-  return Buffer.concat(chunks);
+  });
 }
 
 function unreadable(url: URL, error: unknown): CommandProblem {

@@ -4,7 +4,7 @@
  */
 import { CommandProblem } from '@omnibus/client';
 import { isLoopback } from '@omnibus/config';
-import { isObject, printable, type JsonObject } from '@omnibus/protocol';
+import { isObject, printable, readWithin, type JsonObject } from '@omnibus/protocol';
 
 const timeoutMs = 30_000;
 const maxBytes = 8 * 1024 * 1024;
@@ -136,15 +136,9 @@ export class Registry {
   }
 
   async #json({ body }: Response): Promise<unknown> {
-    const parts: Uint8Array[] = [];
-    let length = 0;
-    for await (const part of body ?? []) {
-      length += (part as Uint8Array).length;
-      if (length > maxBytes) throw this.#wrong(`an answer has more than ${maxBytes} bytes`);
-      parts.push(part as Uint8Array);
-    }
+    const bytes = await readWithin(body, maxBytes, () => this.#wrong(`an answer has more than ${maxBytes} bytes`));
     try {
-      return JSON.parse(Buffer.concat(parts).toString()) as unknown;
+      return JSON.parse(bytes.toString()) as unknown;
     } catch {
       throw this.#wrong('its answer is no JSON');
     }

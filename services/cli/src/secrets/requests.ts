@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { callbackify } from 'node:util';
 import { backoffMs, openTunnel, proxyTo } from '@omnibus/lifecycle';
-import { isObject, printable, type JsonObject } from '@omnibus/protocol';
+import { isObject, printable, readWithin, type JsonObject } from '@omnibus/protocol';
 import { Agent, buildConnector, request as send } from 'undici';
 
 /** Where the store is, and how long it is waited for. */
@@ -140,7 +140,7 @@ export class StoreRequests implements AsyncDisposable {
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
-      const text = await textOf(answer.body);
+      const text = (await readWithin(answer.body, maxBytes, () => new TooLarge())).toString();
       const { statusCode: status, headers } = answer;
       if (status >= 300 && status < 400)
         return {
@@ -194,17 +194,6 @@ export class StoreRequests implements AsyncDisposable {
 }
 
 class TooLarge extends Error {}
-
-async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) throw new TooLarge();
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
 
 /** The parser's own message would repeat a part of the text. */
 function parsed(text: string): JsonObject | undefined {

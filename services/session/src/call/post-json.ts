@@ -1,5 +1,5 @@
 /** Asks an address that the operator chose: a POST of JSON, answered with JSON. Redirects are not followed, and an answer is not read further than its bound. */
-import { parseJson, type JsonObject } from '@omnibus/protocol';
+import { parseJson, readWithin, type JsonObject } from '@omnibus/protocol';
 
 export interface Asked {
   readonly url: string;
@@ -24,23 +24,12 @@ export async function postJson({ url, headers, body, maxBytes }: Asked, signal: 
     await answer.body?.cancel();
     throw new Error(`it answers ${answer.status}`);
   }
-  const text = await bounded(answer, maxBytes);
+  const bytes = await readWithin(answer.body, maxBytes, () => new Error(`its answer has more than ${maxBytes} bytes`));
   try {
-    return parseJson(text);
+    return parseJson(bytes.toString());
   } catch {
     throw new Error('its answer is no JSON');
   }
-}
-
-async function bounded(answer: Response, maxBytes: number): Promise<string> {
-  const parts: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const part of answer.body ?? []) {
-    bytes += part.byteLength;
-    if (bytes > maxBytes) throw new Error(`its answer has more than ${maxBytes} bytes`);
-    parts.push(part);
-  }
-  return Buffer.concat(parts).toString('utf8');
 }
 
 function reasonOf(error: unknown): string {
