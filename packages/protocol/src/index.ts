@@ -93,6 +93,7 @@ export { ownLimitHeader, ownLimitKey, readOwnLimit, withOwnLimit } from './own-l
 export { labelsKey, withoutLabels } from './labels.ts';
 export { compileGlob, compileGlobStart, namesLike } from './glob.ts';
 export { selectorProblem, splitSelector } from './selectors.ts';
+export { nonceBytes, openSealed, sealBytes, sealingKeyBytes } from './sealed-text.ts';
 export { readWithin } from './read-within.ts';
 export { getFollowing, maxRedirects, redirectOf } from './redirects.ts';
 export { uriForms, uriGlobs, uriProblem } from './uri-forms.ts';

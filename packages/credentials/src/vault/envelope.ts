@@ -2,12 +2,10 @@
  * Encrypts the stored secrets of users. Each text is encrypted under a random key of its own, and that key under a named key of the gateway, so that the gateway's key can be
  * replaced without users signing in again. A text can be decrypted only in its place: for its user, server and issuer.
  */
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import { isObject } from '@omnibus/protocol';
+import { randomBytes } from 'node:crypto';
+import { isObject, openSealed, sealBytes, sealingKeyBytes } from '@omnibus/protocol';
 import type { KeyRing } from './key-ring.ts';
 
-const cipher = 'aes-256-gcm';
-const [keyBytes, nonceBytes, tagBytes] = [32, 12, 16];
 const version = 1;
 
 /** The place of a stored text, and its purpose. */
@@ -34,8 +32,8 @@ export class Envelopes {
   }
 
   seal(place: Place, issuer: string, text: string): string {
-    const own = randomBytes(keyBytes);
-    return this.#written(place, issuer, own, seal(own, about(place, issuer), Buffer.from(text)));
+    const own = randomBytes(sealingKeyBytes);
+    return this.#written(place, issuer, own, sealBytes(own, about(place, issuer), Buffer.from(text)));
   }
 
   /** Decrypts a text. @returns undefined for a text that is no envelope, or was encrypted for another place or under a key that is gone. */
@@ -43,7 +41,7 @@ export class Envelopes {
     const opened = this.#open(place, envelope);
     return opened === undefined
       ? undefined
-      : openSealed(opened.own, about(place, opened.issuer), opened.sealed)?.toString();
+      : openSealed([opened.own], about(place, opened.issuer), opened.sealed)?.toString();
   }
 
   /** The envelope of the same text under the key that encrypts now. @returns undefined when it is under that key already, or cannot be decrypted. */
@@ -66,7 +64,7 @@ export class Envelopes {
       version,
       key: id,
       issuer,
-      wrapped: seal(key, `${id} ${about(place, issuer)}`, own),
+      wrapped: sealBytes(key, `${id} ${about(place, issuer)}`, own),
       sealed,
     } satisfies Envelope);
   }
@@ -80,7 +78,7 @@ export class Envelopes {
     const { version: written, key: id, issuer, wrapped, sealed } = envelope;
     const known = written === version ? this.keys.find(id) : undefined;
     if (known === undefined) return undefined;
-    const own = openSealed(known.key, `${id} ${about(place, issuer)}`, wrapped);
+    const own = openSealed([known.key], `${id} ${about(place, issuer)}`, wrapped);
     return own === undefined ? undefined : { own, issuer, sealed, key: id };
   }
 }
@@ -100,23 +98,4 @@ function read(text: string): Envelope | undefined {
 /** The data that an envelope is bound to, encoded so that no part can be mistaken for another. */
 function about({ purpose, server, principal }: Place, issuer: string): string {
   return JSON.stringify(['omnibus', version, purpose, principal, server, issuer]);
-}
-
-function seal(key: Buffer, bound: string, bytes: Buffer): string {
-  const nonce = randomBytes(nonceBytes);
-  const encrypt = createCipheriv(cipher, key, nonce).setAAD(Buffer.from(bound));
-  return Buffer.concat([nonce, encrypt.update(bytes), encrypt.final(), encrypt.getAuthTag()]).toString('base64url');
-}
-
-function openSealed(key: Buffer, bound: string, text: string): Buffer | undefined {
-  const bytes = Buffer.from(text, 'base64url');
-  if (bytes.length < nonceBytes + tagBytes) return undefined;
-  const decrypt = createDecipheriv(cipher, key, bytes.subarray(0, nonceBytes))
-    .setAAD(Buffer.from(bound))
-    .setAuthTag(bytes.subarray(-tagBytes));
-  try {
-    return Buffer.concat([decrypt.update(bytes.subarray(nonceBytes, -tagBytes)), decrypt.final()]);
-  } catch {
-    return undefined; // It was encrypted for another place, or changed.
-  }
 }
