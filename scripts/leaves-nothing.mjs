@@ -1,6 +1,7 @@
 /**
  * Runs before each file of tests: a file fails that leaves something behind which the next file in its worker would meet. Timers that are left behind end with
  * the file: a deadline that is far away sets a timer again and again, and if a later file turns its clock, each turn of a minute would run hundreds of them.
+ * Spies and a turned clock end with it too.
  */
 import { promisify } from 'node:util';
 import { afterAll, vi } from 'vitest';
@@ -39,11 +40,37 @@ const clocks = {
 };
 Object.assign(globalThis, clocks);
 
+/** What all files of a worker share, whatever they import, and no library replaces. */
+const everywhere = new Map(
+  [Array, ArrayBuffer, Buffer, Date, Function, Map, Number, Object, Promise, RegExp, Set, String, Uint8Array, WeakMap]
+    .concat([AbortController, AbortSignal, EventTarget, Performance, URL])
+    .flatMap((made) => [
+      [made.name, made],
+      [`${made.name}.prototype`, made.prototype],
+    ]),
+)
+  .set('JSON', JSON)
+  .set('Math', Math)
+  .set('performance', performance);
+/** The functions that these have of their own; reading no property that is made on demand. */
+const functions = () =>
+  new Map(
+    [...everywhere].flatMap(([name, owner]) =>
+      Object.entries(Object.getOwnPropertyDescriptors(owner))
+        .filter(([, { value }]) => typeof value === 'function')
+        .map(([key, { value }]) => [`${name}.${key}`, value]),
+    ),
+  );
+const known = functions();
+
 // Registered before those of the file, so that it runs after them.
 afterAll(() => {
   for (const timer of timers) clearTimeout(timer);
+  const isTurned = vi.isFakeTimers();
+  vi.useRealTimers();
+  vi.restoreAllMocks();
   const left = [
-    ...(vi.isFakeTimers() ? ['a clock that is turned'] : []),
+    ...(isTurned ? ['a clock that is turned'] : []),
     // A spy on a function of a turned clock stays when the clock is gone.
     ...Object.keys(clocks)
       .filter((name) => globalThis[name] !== clocks[name])
@@ -57,6 +84,9 @@ afterAll(() => {
       .filter(([name, count]) => count > (heard.get(name) ?? 0))
       .map(([name]) => `a listener of the process: ${String(name)}`),
   ];
+  const now = functions();
+  for (const name of new Set([...known.keys(), ...now.keys()]))
+    if (now.get(name) !== known.get(name)) left.push(`another ${name}`);
   Object.assign(globalThis, { setTimeout, setInterval, clearTimeout, clearInterval });
   if (left.length > 0) throw new Error(`this file leaves behind for the next one: ${left.join(', ')}`);
 });
