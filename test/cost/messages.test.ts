@@ -112,10 +112,10 @@ describe.each([
       expect(bytes).toBeLessThanOrEqual(large.bytes + 1.5 * overhead);
     });
 
-    it('escapes its result once more on the way to the edge, and nothing else', async () => {
+    it('never escapes its result once more', async () => {
       const quotes = '"'.repeat(20_000);
       const written = JSON.stringify(quotes).length;
-      expect(await bytesOf(quotes, 5)).toBeLessThanOrEqual(5 * written + overhead);
+      expect(await bytesOf(quotes, 5)).toBeLessThanOrEqual(4 * written + overhead);
     });
   },
 );

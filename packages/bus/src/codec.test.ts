@@ -1,6 +1,14 @@
 import { expect, it } from 'vitest';
-import { defaultLimits, readAnswer, wire, type JsonObject, type MayHaveBytes } from '@omnibus/protocol';
-import { decode, encode } from './codec.ts';
+import {
+  defaultLimits,
+  JsonBytes,
+  readAnswer,
+  wire,
+  withText,
+  type JsonObject,
+  type MayHaveBytes,
+} from '@omnibus/protocol';
+import { decode, decodeReply, encode, encodeReply } from './codec.ts';
 
 const written = `{"content":[{"type":"text","text":"${'é'.repeat(5_000)}"}],"structuredContent":{"n":1.0,"a":[1.0]}}`;
 const resultOf = (text: string): JsonObject =>
@@ -18,3 +26,33 @@ it.each([{}, { kind: 'result' }, { kind: 'result', place: { worker: 'w' } }])(
     expect(Buffer.from(encode({ ...others, result })).equals(bytes)).toBe(true);
   },
 );
+
+const frame = { kind: 'message', isAnswer: true, last: true };
+const texts = ['', 'short', '"'.repeat(300), 'é\u{1f600}\u{fffd}'.repeat(300), '\u0001\u0002\u0000\n'.repeat(300)];
+
+it.each(texts)('the text of a reply is read as it was: %.12j', (text) => {
+  expect(decodeReply(encodeReply({ ...frame, text }))).toEqual({ ...frame, text });
+  const parts = [Buffer.from(text), '}'];
+  expect(decodeReply(encodeReply(withText({ ...frame }, new JsonBytes(parts))))).toEqual({
+    ...frame,
+    text: `${text}}`,
+  });
+});
+
+it('a long text is not escaped, and each other reply is JSON', () => {
+  const text = JSON.stringify({ text: '"'.repeat(1_000) });
+  const overhead = encode({ ...frame, text: '' }).length;
+  expect(encodeReply({ ...frame, text }).length).toBeLessThan(text.length + overhead);
+  for (const other of [{ ...frame, text: 'short' }, { kind: 'result', result: { text } }, { text: [text] }, ['x'], 'x'])
+    expect(Buffer.from(encodeReply(other)).toString()).toBe(JSON.stringify(other));
+});
+
+it.each([
+  ['no end of its members', '\u0001{"kind":"message"}'],
+  ['no members', '\u0001\u0002text'],
+  ['members that are none', '\u0001[]\u0002text'],
+  ['members that are no JSON', '\u0001{"kind":\u0002text'],
+  ['a text that is not UTF-8', Buffer.from([0x01, 0x7b, 0x7d, 0x02, 0xff])],
+])('a reply with %s is undecodable', (_what, bytes) => {
+  expect(() => decodeReply(Buffer.from(bytes))).toThrow(expect.objectContaining({ kind: 'undecodable' }));
+});

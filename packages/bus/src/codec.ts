@@ -1,5 +1,6 @@
 /** The form of payloads between processes: JSON in UTF-8. */
-import { isObject, readJson, wire, type MayHaveBytes } from '@omnibus/protocol';
+import { isUtf8 } from 'node:buffer';
+import { isObject, readJson, wire, type JsonObject, type MayBeBytes, type MayHaveBytes } from '@omnibus/protocol';
 import { BusError } from './errors.ts';
 
 /** Messages of clients and servers are bounded more tightly where they are received; these bounds are for everything else on NATS. */
@@ -39,4 +40,54 @@ export function decode(bytes: Uint8Array): unknown {
   const read = readJson(bytes, maxMessageBytes, bounds);
   if (read.kind === 'refused') throw new BusError('undecodable', read.problem);
   return read.value;
+}
+
+/** The characters before the other members of a reply and before its text. JSON escapes control characters in strings, so neither stands in the members. */
+const [head, start] = ['\u0001', '\u0002'];
+const [headByte, startByte] = [0x01, 0x02];
+const replacement = '\u{fffd}';
+/** A shorter text is written with the other members. */
+const leastBesideLength = 256;
+
+/**
+ * Writes a reply for a receiver that reads its text beside the other members (decision 85). The text of a frame is JSON: as a member it would be JSON in a string of JSON,
+ * in which its sender escapes each quote and its receiver reads each one again.
+ * @throws {BusError} `undecodable`, as `encode` does.
+ */
+export function encodeReply(payload: unknown): Uint8Array {
+  if (!isObject(payload)) return encode(payload);
+  const bytes = (payload as MayBeBytes)[wire];
+  if (bytes !== undefined) {
+    const { parts } = bytes.within(`${head}${JSON.stringify(withoutText(payload))}${start}`, '');
+    return Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
+  }
+  const { text } = payload;
+  if (typeof text !== 'string' || text.length < leastBesideLength) return encode(payload);
+  const { text: _text, ...others } = payload;
+  return Buffer.from(`${head}${JSON.stringify(others)}${start}${text}`);
+}
+
+/**
+ * Reads a reply in either form.
+ * @throws {BusError} `undecodable`
+ */
+export function decodeReply(bytes: Uint8Array): unknown {
+  if (bytes[0] !== headByte) return decode(bytes);
+  const end = bytes.indexOf(startByte);
+  const members = end === -1 ? undefined : decode(bytes.subarray(1, end));
+  if (!isObject(members)) throw new BusError('undecodable', 'a reply with its text beside it has no members');
+  const rest = Buffer.from(bytes.buffer, bytes.byteOffset + end + 1, bytes.length - end - 1);
+  const text = rest.toString('utf8');
+  if (text.includes(replacement) && !isUtf8(rest))
+    throw new BusError('undecodable', 'the text of a reply is not UTF-8');
+  return Object.assign(members, { text });
+}
+
+/** Without the member that would be made of the bytes. */
+export function withoutText(payload: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.keys(payload)
+      .filter((name) => name !== 'text')
+      .map((name) => [name, payload[name]]),
+  );
 }

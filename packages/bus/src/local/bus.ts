@@ -4,7 +4,7 @@
  */
 import type { Duplex } from 'node:stream';
 import { SlotTable } from '@omnibus/collections';
-import { decode, encode } from '../codec.ts';
+import { decodeReply, encode, encodeReply } from '../codec.ts';
 import { BusError, newIncident } from '../errors.ts';
 import type {
   Bucket,
@@ -298,7 +298,7 @@ class LocalBus implements Bus {
       reply: (payload) => {
         if (!this.connected) return;
         try {
-          this.#say({ is: 'reply', to: from }, encode(payload));
+          this.#say({ is: 'reply', to: from }, encodeReply(payload));
         } catch (error) {
           this.#unreadable(to, from, error);
         }
@@ -324,7 +324,7 @@ class LocalBus implements Bus {
     const { observer, to } = waiting;
     let payload: unknown;
     try {
-      payload = decode(body);
+      payload = decodeReply(body);
       // As over NATS, the observer passes over a kind that only a newer version knows: more replies may follow.
       if (to.shapes?.reply?.(payload) === 'junk') throw notFitting('junk');
     } catch (error) {

@@ -17,7 +17,7 @@ import {
   type MayHaveBytes,
   type Span,
 } from '@omnibus/protocol';
-import { bounds, decode, encode } from '../codec.ts';
+import { bounds, decode, encode, withoutText } from '../codec.ts';
 import { BusError } from '../errors.ts';
 
 /** Fewer bytes are not worth the messages by which they are fetched. */
@@ -72,20 +72,11 @@ function frameWithoutText(payload: JsonObject, text: JsonBytes, offer: Offer): S
     if (at < leastAwayBytes) return undefined;
     claim = offer(joined(large));
   }
-  return claim === undefined ? undefined : { body: encode({ payload: textless(payload), pieces }), claim };
+  return claim === undefined ? undefined : { body: encode({ payload: withoutText(payload), pieces }), claim };
 }
 
 function joined(parts: readonly Buffer[]): Buffer {
   return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
-}
-
-/** Without the member that would be made of the bytes. */
-function textless(payload: JsonObject): JsonObject {
-  return Object.fromEntries(
-    Object.keys(payload)
-      .filter((name) => name !== 'text')
-      .map((name) => [name, payload[name]]),
-  );
 }
 
 /** A reply that has come without its bytes. */
@@ -112,13 +103,13 @@ export class AwayReply {
 
   /** The reply, whose bytes are at another process. */
   get away(): unknown {
-    return this.#text === undefined ? this.members : withText(textless(this.members), this.#text);
+    return this.#text === undefined ? this.members : withText(withoutText(this.members), this.#text);
   }
 
   /** Fetches the bytes. @throws {BusError} `lost` if they are gone. */
   async here(): Promise<unknown> {
     const bytes = await this.#kept.fetch();
-    if (this.#text !== undefined) return withText(textless(this.members), this.#text.here(bytes));
+    if (this.#text !== undefined) return withText(withoutText(this.members), this.#text.here(bytes));
     return { ...this.members, result: resultOf(bytes) };
   }
 }

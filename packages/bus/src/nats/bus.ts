@@ -1,7 +1,7 @@
 /** The bus between processes: sends messages and passes incoming ones to handlers. Replies come in through `inbox.ts`, large messages through `blobs.ts` and `claims.ts`. */
 import { PermissionViolationError, type Msg, type NatsConnection } from '@nats-io/transport-node';
 import { isObject, type JsonObject, type MayBeBytes } from '@omnibus/protocol';
-import { encode } from '../codec.ts';
+import { encode, encodeReply } from '../codec.ts';
 import { BusError, newIncident } from '../errors.ts';
 import type {
   Bucket,
@@ -25,7 +25,7 @@ import { Fetches } from './claims.ts';
 import { connectNats, type NatsOptions } from './connect.ts';
 import { failureKind, readRequest } from '../failure.ts';
 import { failureReply } from './failure.ts';
-import { Inbox } from './inbox.ts';
+import { Inbox, takesTextBeside } from './inbox.ts';
 import { Streams } from './jetstream.ts';
 import { openJournal } from './journal.ts';
 import { openKeyValue } from './key-value.ts';
@@ -94,7 +94,7 @@ class NatsBus implements Bus {
   }
 
   publish<Request>(to: Subject<Request, unknown>, payload: Request): void {
-    this.#send(nameAt(this.#place, to.name), payload, undefined, true, (error) => this.#untaken(to, error));
+    this.#send(nameAt(this.#place, to.name), encode(payload), undefined, true, (error) => this.#untaken(to, error));
   }
 
   request<Request, Reply>(
@@ -104,7 +104,7 @@ class NatsBus implements Bus {
   ): PendingRequest {
     const pending = this.#inbox.open(to, observer);
     try {
-      this.#send(nameAt(this.#place, to.name), payload, pending.replyTo, false, (error) =>
+      this.#send(nameAt(this.#place, to.name), encode(payload), pending.replyTo, false, (error) =>
         this.#inbox.refuse(pending.replyTo, untaken(error)),
       );
     } catch (error) {
@@ -238,13 +238,12 @@ class NatsBus implements Bus {
 
   #send(
     name: string,
-    payload: unknown,
+    bytes: Uint8Array,
     reply: string | undefined,
     shared: boolean,
     refused: (error: unknown) => void,
   ): void {
     this.#assertOpen();
-    const bytes = encode(payload);
     const replyTo = reply === undefined ? {} : { reply };
     if (this.#blobs.needsClaim(bytes)) {
       this.#outbox.publish(name, empty, { ...replyTo, headers: this.#blobs.keep(bytes, shared) }, refused);
@@ -258,11 +257,12 @@ class NatsBus implements Bus {
   #replier<Reply>(to: Subject<unknown, unknown>, replyTo: string | undefined): (payload: Reply) => void {
     const failed = (error: unknown): void => this.#handlerFailed(to, replyTo, error);
     const refused = (error: unknown): void => failed(untaken(error));
+    const write = takesTextBeside(replyTo) ? encodeReply : encode;
     return (payload) => {
       if (replyTo === undefined || replyTo === '') return;
       try {
         if (!isObject(payload) || !this.#sendWithoutBytes(replyTo, payload, refused))
-          this.#send(replyTo, payload, undefined, false, refused);
+          this.#send(replyTo, write(payload), undefined, false, refused);
       } catch (error) {
         failed(error);
       }

@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest';
 import { ownFormats, version, type SessionRecord } from '@omnibus/protocol';
 import type { KeyValueChange } from '../bus.ts';
+import { subject } from '../subject.ts';
 import { sessionsBucket, subjects } from '../subjects.ts';
 import { Heard } from '../testing/heard.ts';
 import { sampleRecord as record, SharedNats } from '../testing/shared-nats.ts';
@@ -49,6 +50,32 @@ it('a record of a format to come is neither read, nor taken for nothing, nor wri
   (await records.watch(heard.add)).close();
   expect(heard.values.map(({ key }) => key)).toContain('more');
   expect(heard.values.map(({ key }) => key)).not.toContain('newer');
+});
+
+it('a long text stands beside the other members of a reply, but not for a process of 0.3.0, which does not read that', async () => {
+  const to = subject<{ readonly name: string }, { readonly kind: string; readonly text: string }>('formats-texts');
+  const frame = { kind: 'message', text: JSON.stringify('"'.repeat(1_000)) };
+  const subscription = await nats.far.subscribe(to, (_request, reply) => reply(frame));
+  const { text } = await nats.outsider.request(to.name, '{"name":"old"}', 5_000);
+  expect(JSON.parse(text)).toEqual(frame);
+  const sent = nats.outsider.capture();
+  await nats.outsider.flush();
+  const heard = new Heard<unknown>();
+  nats.near.request(to, { name: 'new' }, { reply: heard.add, failed: heard.add });
+  expect(await heard.until(1)).toEqual([frame]);
+  await nats.outsider.flush();
+  expect(sent()).toContain(`\u0001{"kind":"message"}\u0002${frame.text}`);
+  subscription.close();
+});
+
+it('a process of 0.3.0 answers with the text among the other members', async () => {
+  const to = subject<{ readonly name: string }, { readonly kind: string; readonly text: string }>('formats-texts');
+  const frame = { kind: 'message', text: 'x'.repeat(1_000) };
+  nats.outsider.subscribe(to.name, (_subject, _text, respond) => respond(JSON.stringify(frame)));
+  await nats.outsider.flush();
+  const heard = new Heard<unknown>();
+  nats.near.request(to, { name: 'new' }, { reply: heard.add, failed: heard.add });
+  expect(await heard.until(1)).toEqual([frame]);
 });
 
 it('a request of a kind that only a newer version knows is answered with both versions', async () => {

@@ -6,7 +6,7 @@ import { SlotTable } from '@omnibus/collections';
 import { isObject } from '@omnibus/protocol';
 import { createInbox, type Msg } from '@nats-io/transport-node';
 import type { OnFault, PendingRequest, ReplyObserver } from '../bus.ts';
-import { decode } from '../codec.ts';
+import { decodeReply } from '../codec.ts';
 import { BusError } from '../errors.ts';
 import { failObserver, tellFailure } from '../observers.ts';
 import type { Subject } from '../subject.ts';
@@ -18,6 +18,14 @@ import { failureOf } from './failure.ts';
 import { Lane } from './lanes.ts';
 
 const noResponders = 503;
+
+/** Ends the subjects for replies of a process that reads a text beside the other members (`codec.ts`). No digit of a handle, and read as its end. Version 0.3.0 has none. */
+const textMark = '~';
+
+/** Whether the process with this subject for replies reads the text of a reply beside its other members. */
+export function takesTextBeside(replyTo: string | undefined): boolean {
+  return replyTo?.endsWith(textMark) === true;
+}
 
 /** The stream that has stored a message, where its answer came in place of a reply (NATS, JetStream's acknowledgement of a message). */
 function capturingStream(payload: unknown): string | undefined {
@@ -91,7 +99,7 @@ export class Inbox {
       lane: undefined,
     };
     const handle = this.#waiting.add(waiting);
-    return new Opened(this.#prefix + handle.toString(36), this.#waiting, handle, waiting);
+    return new Opened(this.#prefix + handle.toString(36) + textMark, this.#waiting, handle, waiting);
   }
 
   /** Ends the request whose replies come there: it could not be sent. */
@@ -138,7 +146,7 @@ export class Inbox {
         fail(failure);
         return;
       }
-      const payload = decode(bytes);
+      const payload = decodeReply(bytes);
       if (this.#isReply(waiting, payload)) this.#tell(handle, waiting, payload);
     };
     const unread = (problem: unknown): void => {

@@ -57,6 +57,16 @@ export function busContract(name: string, open: (onFault: OnFault) => Promise<Bu
       expect(await heard.until(sizes.length)).toEqual(sizes.map((size, number) => number * 1_000_000_000 + size));
     });
 
+    it('brings every text of a reply, short and long, as it is', async () => {
+      const texts = ['', '"', '"'.repeat(1_000), '\u0001\u0002é\u{1f600}\n'.repeat(1_000), 'x"'.repeat(2_000_000)];
+      await bus.far.subscribe(greetings, (_request, reply) => {
+        for (const text of texts) reply({ text });
+      });
+      const { heard, observer } = observe<{ readonly text: string }>();
+      bus.near.request(greetings, { text: 'all' }, observer);
+      expect((await heard.until(texts.length)).map((reply) => ('text' in reply ? reply.text : reply))).toEqual(texts);
+    });
+
     it('never runs a handler inside the call that sent to it', async () => {
       const heard = new Heard<string>();
       await bus.near.subscribe(notes, () => heard.add('handled'));
