@@ -3,14 +3,16 @@ import axe from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { pageMs } from '../support/chromium.ts';
 
+type ColorScheme = 'dark' | 'light';
+
 export interface ConsolePage {
   readonly page: Page;
   /** Errors of scripts, violated policies, and refused resources. No errors are expected. */
   readonly complaints: readonly string[];
   /** Hosts, other than the gateway, to which the page has sent requests. */
   readonly strangers: readonly string[];
-  /** The current findings of axe as text, in light and dark colours. */
-  findings(): Promise<readonly string[]>;
+  /** The current findings of axe as text. @param schemes the colours; default: dark and light. */
+  findings(schemes?: readonly ColorScheme[]): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
@@ -52,10 +54,10 @@ export async function openConsole(
     page,
     complaints,
     strangers,
-    async findings() {
+    async findings(schemes = ['dark', 'light']) {
       if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe.source);
       const violations: Violation[] = [];
-      for (const colorScheme of ['dark', 'light'] as const) {
+      for (const colorScheme of schemes) {
         await page.emulateMedia({ colorScheme });
         // A colour scheme changes nothing but colours.
         const found = (await page.evaluate(

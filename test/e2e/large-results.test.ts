@@ -4,7 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseJson } from '@omnibus/protocol';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapes } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { isLongLane } from '../support/lane.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { fixturePath, startFixture } from '../support/processes.ts';
@@ -73,13 +74,13 @@ const chosen = isLongLane ? shapes : (['embedded'] as const);
 
 describe.each(chosen)('a large result, %s', (shape) => {
   const stack = new AsyncDisposableStack();
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
 
   beforeAll(async () => {
     const addressOf = async (era: string, wire: string): Promise<string> =>
       (await stack.use(startFixture('text-server', [era, wire])).line(/^listening (\S+)$/))[1] as string;
     gateway = stack.use(
-      await startGateway(shape, {
+      await startGatewayHere(shape, {
         mcpServers: {
           'old-json': { url: await addressOf('old', 'json') },
           'new-json': { url: await addressOf('new', 'json') },

@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { legacyRevisions, newSessionId } from '@omnibus/protocol';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { Upstream } from '../support/upstream.ts';
 
-describe.each(shapes)('a session, %s', (shape) => {
+describe.each(shapesOfLane)('a session, %s', (shape) => {
   let upstream: Upstream;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
 
   beforeAll(async () => {
     upstream = await Upstream.start();
-    gateway = await startGateway(shape, { mcpServers: { up: { url: upstream.url } } });
+    gateway = await startGatewayHere(shape, { mcpServers: { up: { url: upstream.url } } });
   });
 
   afterAll(async () => {

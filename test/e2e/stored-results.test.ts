@@ -9,7 +9,7 @@ import { StreamableHTTPClientTransport as TransportOne } from '@modelcontextprot
 import { Client as ClientTwo, StreamableHTTPClientTransport as TransportTwo } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '@omnibus/protocol';
-import { shapes, startGateway, writeConfig, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, writeConfig, type GatewayUnderTest } from '../support/gateway.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { omnibusProgram } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -66,7 +66,7 @@ const askBySdk =
   (method, params) =>
     method === 'tools/call' ? client.callTool(params as never) : client.readResource(params as never);
 
-describe.each(shapes)('%s', (shape) => {
+describe.each(shapesOfLane)('%s', (shape) => {
   let gateway: GatewayUnderTest;
   let upstream: Upstream;
 

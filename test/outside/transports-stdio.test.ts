@@ -79,7 +79,7 @@ it('invalid lines on stdout are counted, logged once, and cannot control the ter
 });
 
 it("the last lines of a server on stderr go to the operator's log, without secrets", async () => {
-  await using gateway = await startGateway('embedded', {
+  await using gateway = await startGatewayHere('embedded', {
     mcpServers: { hostile: hostile({ env: { DATABASE_PASSWORD: 'correct horse' } }) },
   });
   using client = await RawClient.open(gateway.url);
@@ -136,7 +136,7 @@ it('a server with a `user` runs as that user, with a home of its own', async () 
   await copyFile(process.execPath, program);
   await writeFile(script, identityServer);
   await chmod(folder, 0o755);
-  await using gateway = await startGateway('embedded', {
+  await using gateway = await startGatewayHere('embedded', {
     mcpServers: { identity: { command: program, args: [script], cwd: folder, user: '65534:65534' } },
   });
   using client = await RawClient.open(gateway.url);
