@@ -1,7 +1,7 @@
 /** Agent programs and frameworks whose files hold servers among other settings: where the servers stand, and the meaning of their options. */
 import { has, isMap, mapsIn, textsIn, type Values } from '../values.ts';
 import { besideSpring, besideTheia } from './beside.ts';
-import { as, each, inUnit, nowhere, own, unsaid, type Client, type Found, type Special } from './client.ts';
+import { as, each, inUnit, nameOfHost, nowhere, own, unsaid, type Client, type Found, type Special } from './client.ts';
 import { bearer, header, merged } from './translate.ts';
 
 /** `include` and `exclude` of a server's tools; a text stands for a list of one. With both, a tool is offered that `include` names and `exclude` does not. */
@@ -46,7 +46,7 @@ function serversOfTinyAgents({ servers }: Values): readonly Found[] {
 
 /** A name by the host of an address, or by the package that a runner starts. */
 function nameFrom([first = '', ...words]: readonly string[]): string | undefined {
-  if (URL.canParse(first)) return new URL(first).hostname.replaceAll(/[^A-Za-z0-9-]+/g, '-');
+  if (URL.canParse(first)) return nameOfHost(first);
   const named = words.find((word) => !word.startsWith('-')) ?? first;
   const name = named
     .replace(/^.*[/\\]/, '')

@@ -1,16 +1,10 @@
 /** Assistants and agent programs with a file of servers that `omnibus connect` does not write: how each is recognized, and the meaning of its own options. */
 import { has, isMap, mapsIn, type Values } from '../values.ts';
 import { besideFastAgent, besideJan, besideOpencode } from './beside.ts';
-import { as, each, inUnit, nowhere, own, unsaid, type Client, type Found, type Special } from './client.ts';
+import { as, each, inUnit, nameOfHost, nowhere, own, unsaid, type Client, type Found, type Special } from './client.ts';
 import { bearer, header, merged } from './translate.ts';
 
 const entriesOf = (value: Values): readonly Values[] => mapsIn(value['mcpServers']).map(([, entry]) => entry);
-
-/** A name for a server that the file gives none: the host of its address, else its place in the list. */
-function nameOf(address: unknown, otherwise: string): string {
-  const host = typeof address === 'string' && URL.canParse(address) ? new URL(address).hostname : '';
-  return host === '' ? otherwise : host.replaceAll(/[^A-Za-z0-9-]+/g, '-');
-}
 
 /** The lists of OpenHands, each of another transport; an address may stand for a whole entry. */
 const openHandsLists: Readonly<Record<string, string | undefined>> = {
@@ -23,7 +17,8 @@ function serversOfOpenHands({ mcp }: Values): readonly Found[] {
     const given = isMap(mcp) ? mcp[list] : undefined;
     return (Array.isArray(given) ? given : []).map((each: unknown, index) => {
       const entry: Values = isMap(each) ? each : { url: each };
-      const name = typeof entry['name'] === 'string' ? entry['name'] : nameOf(entry['url'], `${list}-${index + 1}`);
+      const name =
+        typeof entry['name'] === 'string' ? entry['name'] : (nameOfHost(entry['url']) ?? `${list}-${index + 1}`);
       return { name, path: ['mcp', list, index], entry: type === undefined ? entry : { type, ...entry } };
     });
   });
@@ -37,7 +32,7 @@ function serversOfFastAgent({ mcp }: Values): readonly Found[] {
     const { target, ...rest }: Values = isMap(each) ? each : { target: each };
     const isAddress = typeof target === 'string' && /^https?:\/\//.test(target);
     const [command, ...args] = typeof target === 'string' ? target.trim().split(/\s+/) : [];
-    const name = typeof rest['name'] === 'string' ? rest['name'] : nameOf(target, `target-${index + 1}`);
+    const name = typeof rest['name'] === 'string' ? rest['name'] : (nameOfHost(target) ?? `target-${index + 1}`);
     const entry = isAddress ? { ...rest, url: target } : { ...rest, command, args };
     return { name, path: ['mcp', 'targets', index], entry };
   });

@@ -303,21 +303,26 @@ const secretsIn =
   });
 export const besideMcpAgent = secretsIn('mcp-agent', 'mcp_agent.secrets.yaml');
 export const besideFastAgent = secretsIn('fast-agent', 'fastagent.secrets.yaml');
+/** The options of this name anywhere in a file, outermost first, each with its path. */
+export function* everywhere(here: unknown, option: string, path: Path = []): Generator<readonly [Path, unknown]> {
+  if (Array.isArray(here))
+    for (const [index, each] of here.entries()) yield* everywhere(each, option, [...path, index]);
+  else if (isMap(here))
+    for (const [name, each] of Object.entries(here))
+      if (name === option) yield [[...path, name], each];
+      else yield* everywhere(each, option, [...path, name]);
+}
+
 /** The routes of agentgateway have policies of their own. */
-export const besideAgentgateway: ReadBeside = (value) => {
-  const notes: RemarkAt[] = [];
-  const look = (here: unknown, path: Path): void => {
-    if (Array.isArray(here)) for (const [index, each] of here.entries()) look(each, [...path, index]);
-    else if (isMap(here))
-      for (const [option, each] of Object.entries(here)) {
-        if (option === 'policies' && isMap(each))
-          notes.push({
-            path: [...path, option],
+export const besideAgentgateway: ReadBeside = (value) => ({
+  notes: [...everywhere(value, 'policies')].flatMap(([path, each]) =>
+    isMap(each)
+      ? [
+          {
+            path,
             text: `policies (${Object.keys(each).join(', ')}) are not taken over: \`auth\` says who may call, \`access\` what (docs/how-to/identity.md, docs/how-to/policy.md), and \`headers\` or \`credentials\` of a server what it is shown`,
-          });
-        else look(each, [...path, option]);
-      }
-  };
-  look(value, []);
-  return { notes };
-};
+          },
+        ]
+      : [],
+  ),
+});

@@ -26,11 +26,15 @@ export interface Found {
   readonly entry: unknown;
 }
 
-/** The servers of a map by their names, or of a list, where an entry without a name is called by its place; undefined for anything else. */
-export function serversAt(servers: unknown, path: Path): readonly Found[] | undefined {
+/**
+ * The servers of a map by their names, or of a list.
+ * @param word for an entry of a list without a name, which is called by its place.
+ * @returns undefined for anything else.
+ */
+export function serversAt(servers: unknown, path: Path, word = 'server'): readonly Found[] | undefined {
   if (Array.isArray(servers))
     return servers.map((entry: unknown, index) => ({
-      name: isMap(entry) && typeof entry['name'] === 'string' ? entry['name'] : `server-${index + 1}`,
+      name: isMap(entry) && typeof entry['name'] === 'string' ? entry['name'] : `${word}-${index + 1}`,
       path: [...path, index],
       entry,
     }));
@@ -118,3 +122,9 @@ export const inUnit =
 /** The same for several options. */
 export const each = (options: readonly string[], translate: Translate): Readonly<Record<string, Translate>> =>
   Object.fromEntries(options.map((option) => [option, translate]));
+
+/** A name for a server that the file gives none: the host of its address; undefined for anything else. */
+export function nameOfHost(address: unknown): string | undefined {
+  const host = typeof address === 'string' && URL.canParse(address) ? new URL(address).hostname : '';
+  return host === '' ? undefined : host.replaceAll(/[^A-Za-z0-9-]+/g, '-');
+}

@@ -1,6 +1,7 @@
 /** Programs that people come from, and files that name servers without being the file of a client: how each is recognized, and what becomes of its options. */
 import { has, isMap, mapsIn, textsIn, type Values } from '../values.ts';
 import {
+  everywhere,
   besideAgentgateway,
   besideAmp,
   besideCrush,
@@ -22,23 +23,10 @@ const schemaOf = (value: Values): string => (typeof value['$schema'] === 'string
 
 /** Targets of agentgateway are deep in its file: in listeners, routes and backends. */
 function targetsOf(value: Values): readonly Found[] | undefined {
-  const found: Found[] = [];
-  const look = (here: unknown, path: readonly (string | number)[]): void => {
-    if (Array.isArray(here)) for (const [index, each] of here.entries()) look(each, [...path, index]);
-    else if (isMap(here))
-      for (const [option, each] of Object.entries(here)) {
-        const targets = option === 'mcp' && isMap(each) ? each['targets'] : undefined;
-        if (Array.isArray(targets))
-          for (const [index, entry] of targets.entries())
-            found.push({
-              name: isMap(entry) && typeof entry['name'] === 'string' ? entry['name'] : `target-${index + 1}`,
-              path: [...path, option, 'targets', index],
-              entry,
-            });
-        else look(each, [...path, option]);
-      }
-  };
-  look(value, []);
+  const found = [...everywhere(value, 'mcp')].flatMap(([path, each]) => {
+    const targets = isMap(each) ? each['targets'] : undefined;
+    return Array.isArray(targets) ? (serversAt(targets, [...path, 'targets'], 'target') ?? []) : [];
+  });
   return found.length === 0 ? undefined : found;
 }
 
