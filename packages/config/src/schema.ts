@@ -49,6 +49,8 @@ const serverUrl = z.url({
     const [, port] = /^\w+:\/\/[^/?#@]+:([^/?#:@\]]*)(?=[/?#]|$)/.exec(input) ?? [];
     if (port !== undefined && !(/^\d+$/.test(port) && Number(port) <= 65_535))
       return `"${port}" is no port: write a number up to 65535, or leave out ":${port}"`;
+    const [, scheme, rest] = /^(https?|wss?)[:;]?\/{1,2}([\w.[-][\w.:/[\]-]*)$/i.exec(input) ?? [];
+    if (scheme !== undefined && rest !== undefined) return `${urlWords}: write "${scheme.toLowerCase()}://${rest}"`;
     return /^[\w.-]+(:\d+)?(\/|$)/.test(input) && /[.:]/.test(input)
       ? `${urlWords}: write "${/^(localhost|127\.|\d+\.)/.test(input) ? 'http' : 'https'}://${input}"`
       : urlWords;
@@ -75,7 +77,9 @@ function hostPortProblem(text: string): string | undefined {
   if (address !== undefined)
     return `expected HOST:PORT without a path: write "${address}"; the path of clients is /mcp`;
   const [port] = /\d+$/.exec(text) ?? [];
-  if (/^:?\d{1,5}$/.test(text))
+  if (/^:?\d+$/.test(text) && Number(port) > 65_535)
+    return 'expected HOST:PORT with a port of at most 65535, for example "127.0.0.1:7300"';
+  if (/^:?\d+$/.test(text))
     return `expected HOST:PORT: write "127.0.0.1:${port as string}" for programs of this machine alone, or "0.0.0.0:${port as string}" for every client that reaches it`;
   const [, ofUrl] = /^https?:\/\/([^:/[\]]+:\d+)/.exec(text) ?? [];
   return /^https?:/.test(text)

@@ -120,6 +120,9 @@ function typeWords(expected: string, got: unknown, path: Path): string {
   if (expected === 'array' && typeof got === 'string')
     return `expected a list${isSecret(path) ? '' : `: ${JSON.stringify(shownWords(got.trim().split(/\s+/)))}`}`;
   if (Array.isArray(got)) return listWords(wanted, path);
+  const isItem = typeof path.at(-1) === 'number' && expected === 'string';
+  if (typeof got === 'object' && isItem && Object.keys(got).length === 1)
+    return `expected a text, and this is a map, since a blank follows a colon: put the item in quotes, "${shownWords(Object.keys(got)).join('')}: …"`;
   if (typeof got === 'object') return `expected ${wanted}, and this is a map`;
   const plain = typeof got === 'string' && !isSecret(path) ? plainValue(expected, got.trim()) : undefined;
   if (plain !== undefined) return `expected ${wanted}: write ${plain}, without quotes`;

@@ -34,6 +34,26 @@ export const mistakes: readonly Mistake[] = [
     ['f.yaml:3:3: "a" stands twice in the same map: rename or remove one of them'],
   ],
   [
+    'an address with half of its "://"',
+    'mcpServers:\n  a: { url: "http//localhost:3000/mcp" }\n  b: { url: "https;//example.com/mcp" }\n',
+    [
+      'f.yaml:2:8: mcpServers.a.url: expected an http://, https://, ws:// or wss:// address: write "http://localhost:3000/mcp", got "http//localhost:3000/mcp"',
+      'f.yaml:3:8: mcpServers.b.url: expected an http://, https://, ws:// or wss:// address: write "https://example.com/mcp", got "https;//example.com/mcp"',
+    ],
+  ],
+  [
+    'an argument that a blank after its colon makes a map',
+    'mcpServers:\n  a:\n    command: x\n    args:\n      - --header\n      - X-Name: value\n',
+    [
+      'f.yaml:6:9: mcpServers.a.args[1]: expected a text, and this is a map, since a blank follows a colon: put the item in quotes, "X-Name: …"',
+    ],
+  ],
+  [
+    'a port alone that is none',
+    'listen: 99999\nmcpServers: {}\n',
+    ['f.yaml:1:1: listen: expected HOST:PORT with a port of at most 65535, for example "127.0.0.1:7300", got 99999'],
+  ],
+  [
     'an address without http',
     'mcpServers:\n  a: { url: "localhost:3000/mcp" }\n  b: { url: "example.com/mcp" }\n',
     [
