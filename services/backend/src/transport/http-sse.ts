@@ -4,6 +4,9 @@
  */
 import type { Dispatcher } from 'undici';
 import {
+  idKey,
+  isJsonRpcId,
+  isObject,
   printable,
   type JsonRpcId,
   type JsonRpcMessage,
@@ -18,6 +21,18 @@ import type { Transport, TransportObserver } from './transport.ts';
 import { acceptedCodings } from './unpacker.ts';
 import { Troubled, troubleOfStatus, UnusableStream } from './trouble.ts';
 
+/**
+ * Milliseconds after an answer on the stream in which the server may still answer the POST. Some never do, and each such POST would occupy a connection. It is
+ * not closed at once, since the server may run what is to be done in its handler of the POST.
+ */
+const maxAfterAnswerMs = 10_000;
+
+/** A POST of a request that the server has not answered over HTTP. */
+interface OpenPost {
+  readonly reader: ResponseReader;
+  timer: NodeJS.Timeout | undefined;
+}
+
 export class HttpSseTransport implements Transport {
   readonly needsNoProbe = true;
   readonly closesToCancel = false;
@@ -29,6 +44,8 @@ export class HttpSseTransport implements Transport {
   readonly #url: URL;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #delivery: Delivery;
+  /** By the id of their request. */
+  readonly #posts = new Map<string | number, OpenPost>();
   #stream: ResponseReader | undefined;
   /** The address to POST to; undefined until the server has named it. */
   #endpoint: URL | undefined;
@@ -74,22 +91,19 @@ export class HttpSseTransport implements Transport {
       this.#stream = new ResponseReader(
         {
           ...silentObserver,
-          message: (value) => this.#observer.message(value, undefined),
+          message: (value) => this.#heard(value),
           invalid: (problem, id, question) => {
             if (id === undefined || id === null) this.#observer.dropped('invalid', problem, question);
             else this.#observer.requestFailed(id, { kind: 'invalid', problem });
           },
           otherEvent: (name, data) => {
-            if (name !== 'endpoint' || this.#endpoint !== undefined) return;
-            const endpoint = this.#endpointIn(data);
-            if (endpoint === undefined) {
-              const problem = `the server named an address of another origin to post to: ${printable(data, 200)}`;
-              fail(problem, 'speech', new UnusableStream(problem));
-              return;
+            if (name !== 'endpoint') return;
+            const problem = this.#moveTo(data);
+            if (problem !== undefined) fail(problem, 'speech', new UnusableStream(problem));
+            else {
+              clearTimeout(limit);
+              resolve();
             }
-            clearTimeout(limit);
-            this.#endpoint = endpoint;
-            resolve();
           },
           ended: (response) => {
             if (response.errorBody !== '') this.#observer.dropped('refusal', response.errorBody);
@@ -113,6 +127,16 @@ export class HttpSseTransport implements Transport {
     });
   }
 
+  /** @returns the problem of an address that the server names first and that cannot be used. */
+  #moveTo(data: string): string | undefined {
+    const endpoint = this.#endpointIn(data);
+    const problem = `the server named an address of another origin to post to: ${printable(data, 200)}`;
+    if (endpoint !== undefined) this.#endpoint = endpoint;
+    else if (this.#endpoint === undefined) return problem;
+    else this.#observer.dropped('invalid', problem);
+    return undefined;
+  }
+
   /** @returns undefined for an address of another origin, since our credentials would be sent there. */
   #endpointIn(data: string): URL | undefined {
     const base = this.#stream?.address ?? this.#url;
@@ -126,46 +150,62 @@ export class HttpSseTransport implements Transport {
       this.#observer.requestFailed(id, { kind: 'not-sent', problem: 'the stream is not open' });
       return;
     }
-    this.#dispatch(
-      'POST',
-      this.#endpoint,
-      JSON.stringify(message),
-      new ResponseReader(
-        {
-          ...silentObserver,
-          ended: (response) => {
-            const { status, errorBody } = response;
-            if (status < 300) return;
-            this.#observer.requestFailed(id, {
-              kind: 'refused',
-              problem: describeStatus(response),
-              httpStatus: status,
-              retryAfterMs: response.retryAfterMs,
-            });
-            if (errorBody !== '') this.#observer.dropped('refusal', errorBody);
-          },
-          failed: (error, isSent) => {
-            const problem = connectionProblem(error, isSent);
-            this.#observer.requestFailed(
-              id,
-              isSent
-                ? { kind: 'lost', problem }
-                : { kind: 'not-sent', problem, hadNoCredentials: hadNoCredentials(error) },
-            );
-          },
+    const reader = new ResponseReader(
+      {
+        ...silentObserver,
+        ended: (response) => {
+          const { status, errorBody } = response;
+          this.#forget(id);
+          if (status < 300) return;
+          this.#observer.requestFailed(id, {
+            kind: 'refused',
+            problem: describeStatus(response),
+            httpStatus: status,
+            retryAfterMs: response.retryAfterMs,
+          });
+          if (errorBody !== '') this.#observer.dropped('refusal', errorBody);
         },
-        this.#options.limits,
-        this.#options.reading,
-      ),
+        failed: (error, isSent) => {
+          const problem = connectionProblem(error, isSent);
+          this.#forget(id);
+          this.#observer.requestFailed(
+            id,
+            isSent
+              ? { kind: 'lost', problem }
+              : { kind: 'not-sent', problem, hadNoCredentials: hadNoCredentials(error) },
+          );
+        },
+      },
+      this.#options.limits,
+      this.#options.reading,
     );
+    this.#posts.set(idKey(id), { reader, timer: undefined });
+    this.#dispatch('POST', this.#endpoint, JSON.stringify(message), reader);
+  }
+
+  #heard(value: unknown): void {
+    for (const each of Array.isArray(value) ? (value as unknown[]) : [value])
+      if (isObject(each) && !('method' in each) && isJsonRpcId(each['id'])) this.abandon(each['id']);
+    this.#observer.message(value, undefined);
+  }
+
+  #forget(id: JsonRpcId): void {
+    clearTimeout(this.#posts.get(idKey(id))?.timer);
+    this.#posts.delete(idKey(id));
   }
 
   send(message: JsonRpcMessage, settled?: () => void): void {
     this.#delivery.deliver(message, settled);
   }
 
-  abandon(_id: JsonRpcId): void {
-    // A single request has no resource here.
+  /** Its answer has come, or is not wanted any more. */
+  abandon(id: JsonRpcId): void {
+    const post = this.#posts.get(idKey(id));
+    if (post === undefined) return;
+    post.timer ??= setTimeout(() => {
+      this.#posts.delete(idKey(id));
+      post.reader.abort();
+    }, maxAfterAnswerMs).unref();
   }
 
   agreed(): void {
@@ -179,6 +219,11 @@ export class HttpSseTransport implements Transport {
   close(): Promise<void> {
     this.#isClosed = true;
     this.#delivery.close();
+    for (const { reader, timer } of this.#posts.values()) {
+      clearTimeout(timer);
+      reader.abort();
+    }
+    this.#posts.clear();
     this.#stream?.abort();
     return Promise.resolve();
   }
