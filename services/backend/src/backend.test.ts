@@ -84,6 +84,22 @@ it('each session worker that starts gets a sign of life at once', async () => {
   await backend.stop();
 });
 
+it('a backend hears session workers before its first sign of life', async () => {
+  const bus = new SharedBus(({ what }) => expect.fail(what));
+  const order: string[] = [];
+  await bus.subscribe(subjects.backendPresence, () => void order.push('sign'));
+  const subscribe = bus.subscribe.bind(bus);
+  vi.spyOn(bus, 'subscribe').mockImplementation(async (to, handler, options) => {
+    const subscribed = await subscribe(to, handler, options);
+    if (to.name === subjects.presence.name) order.push('hears');
+    return subscribed;
+  });
+  const { backend } = await backendOf(configOf({}), {}, bus);
+  await vi.waitUntil(() => order.includes('sign'));
+  expect(order[0]).toBe('hears');
+  await backend.stop();
+});
+
 /** A bus whose bucket of approved definitions comes later. */
 class LateBus extends MemoryBus {
   override readonly isShared: boolean = true;

@@ -118,9 +118,9 @@ export class Backend {
   async start(): Promise<void> {
     for (const feature of this.#features) await feature.start?.(this.#worker);
     await Promise.all([...enabledServers(this.#config).keys()].map((name) => this.#add(name)));
-    await this.#heart.start();
-    // In one process no session worker can be gone alone.
+    // In one process no session worker can be gone alone. It listens before its first sign: so of two workers that start together, the later one is heard.
     if (this.#options.bus.isShared) await this.#leases.start();
+    await this.#heart.start();
   }
 
   /** Servers that are asleep. */
