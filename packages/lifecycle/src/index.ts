@@ -7,6 +7,7 @@ export { DeadlineWheel } from './deadline.ts';
 export type { Deadline } from './deadline.ts';
 export { Drain } from './drain.ts';
 export { addressOf, guardedLookup } from './guarded-lookup.ts';
+export { inTurn } from './in-turn.ts';
 export { listenProblem } from './listen-problem.ts';
 export { hasProxy, openTunnel, proxyEnvironment, proxyRefused, proxyTo, useProxy } from './proxies.ts';
 export type { ProxyTarget } from './proxies.ts';

@@ -1,7 +1,7 @@
 /** All adapters of one process, kept in step with the configuration. */
 import { Heartbeat, subjects, type Bus } from '@omnibus/bus';
 import { diffServers, enabledServers, type Config, type ServerConfig } from '@omnibus/config';
-import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
+import { inTurn, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
   newWorkerId,
   parseServerName,
@@ -70,7 +70,7 @@ export class Backend {
   #leaving: readonly ServerName[] = [];
   #config: Config;
   /** Configurations are applied one after the other. */
-  #applying: Promise<void> = Promise.resolve();
+  readonly #next = inTurn();
 
   constructor(options: BackendOptions) {
     this.#options = options;
@@ -175,25 +175,20 @@ export class Backend {
 
   /** Applies a changed configuration; servers that did not change are not touched. Resolves when it is in force; calls that previous adapters have begun go on. */
   apply(config: Config): Promise<void> {
-    this.#applying = this.#applying
-      .then(() => this.#apply(config))
-      .catch((error: unknown) => {
-        this.#options.log.error({ err: error }, 'a changed configuration could not be applied');
-      });
-    return this.#applying;
+    return this.#next(() => this.#apply(config)).catch((error: unknown) => {
+      this.#options.log.error({ err: error }, 'a changed configuration could not be applied');
+    });
   }
 
   /** Reconnects to one server; its running calls end on the previous connection. @returns false when the server is not served here. */
   async restart(name: string): Promise<boolean> {
-    const restarting = this.#applying.then(async () => {
+    const restarting = this.#next(async () => {
       if (this.#isStopping || !this.#served.has(name)) return false;
       await this.#add(name);
       return true;
     });
-    this.#applying = restarting.then(
-      () => undefined,
-      (error: unknown) =>
-        this.#options.log.error({ err: error, server: name }, 'a server could not be connected to anew'),
+    restarting.catch((error: unknown) =>
+      this.#options.log.error({ err: error, server: name }, 'a server could not be connected to again'),
     );
     return restarting;
   }
@@ -208,7 +203,7 @@ export class Backend {
   /** Stops all parts, even if one of them fails. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    await this.#applying;
+    await this.#next(() => Promise.resolve());
     for (const retry of this.#retries.values()) retry.cancel();
     const served = [...this.#served];
     await Promise.all(

@@ -1,6 +1,7 @@
 /** The answers of a process that holds calls to questions about rights for a time, and to acts about them. */
 import { Grants, type Bus } from '@omnibus/bus';
 import type { SealingKeys } from '@omnibus/identity';
+import { inTurn } from '@omnibus/lifecycle';
 import type { Policy } from '@omnibus/policy';
 import { grantStates, printable, type GrantRecord } from '@omnibus/protocol';
 import { z } from 'zod';
@@ -77,12 +78,7 @@ export type SentGrant = z.output<typeof sentGrant>;
 export function grantQuestions(options: GrantDeskOptions): Readonly<Record<string, Question>> {
   const { bus, process, signedWith, policy } = options;
   /** Acts in a row: each counts the records of those before it. */
-  let last: Promise<unknown> = Promise.resolve();
-  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
-    const done = last.then(work);
-    last = done.catch(() => undefined);
-    return done;
-  };
+  const next = inTurn();
   return {
     grants: async ({ of }) => {
       const open = bus();
@@ -105,7 +101,7 @@ export function grantQuestions(options: GrantDeskOptions): Readonly<Record<strin
         return { kind: 'unsigned', problem: 'the signature of this decision does not fit' };
       try {
         const asked = act.parse(JSON.parse(String(said)));
-        return { grant: await inTurn(async () => perform(open, asked, await policy())) };
+        return { grant: await next(async () => perform(open, asked, await policy())) };
       } catch (error) {
         const kind = error instanceof Forbidden ? 'forbidden' : error instanceof Unknown ? 'unknown' : 'over';
         return { kind, problem: printable((error as Error).message, 500) };

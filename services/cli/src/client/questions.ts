@@ -1,4 +1,5 @@
 /** Questions of servers to the user of a command (elicitation, sampling): answered by `--answer`, else asked on the terminal, else declined. */
+import { inTurn } from '@omnibus/lifecycle';
 import { isObject, printable, type JsonObject } from '@omnibus/protocol';
 import { ask, confirm, isInteractive, paint, type InputOptions } from '../output/terminal.ts';
 import { notice, textOf } from '../output/outcome.ts';
@@ -14,8 +15,8 @@ export class Questions {
   readonly #options: QuestionOptions;
   /** Messages of the questions that were declined without a terminal. */
   readonly declined: string[] = [];
-  /** The last question; the next one waits for it, since there is one terminal. */
-  #last: Promise<unknown> = Promise.resolve();
+  /** Questions are asked one after the other, since there is one terminal. */
+  readonly #next = inTurn();
 
   constructor(options: QuestionOptions) {
     this.#options = options;
@@ -25,9 +26,7 @@ export class Questions {
     if (method === 'roots/list') return { roots: [] };
     const isForModel = method === 'sampling/createMessage';
     if (!isForModel && method !== 'elicitation/create') throw new Error('this client does not serve that method');
-    const answering = this.#last.then(() => (isForModel ? this.#sample(params) : this.#elicit(params)));
-    this.#last = answering.catch(() => undefined);
-    return answering;
+    return this.#next(() => (isForModel ? this.#sample(params) : this.#elicit(params)));
   };
 
   async #elicit(params: JsonObject): Promise<JsonObject> {

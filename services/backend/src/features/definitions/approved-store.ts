@@ -1,5 +1,6 @@
 /** Stores of approved definitions: on the bus, for all processes, or in a file for one process. */
 import { approvedBucket, BusError, type Bus, type KeyValue } from '@omnibus/bus';
+import { inTurn } from '@omnibus/lifecycle';
 import { isObject, type ApprovedDefinitions, type ServerName } from '@omnibus/protocol';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 
@@ -63,7 +64,7 @@ const fileVersion = 1;
 class FileStore implements ApprovedStore {
   readonly #file: string;
   /** Changes are written one after the other. */
-  #writing: Promise<unknown> = Promise.resolve();
+  readonly #next = inTurn();
   #revision = 0;
 
   constructor(file: string) {
@@ -76,7 +77,7 @@ class FileStore implements ApprovedStore {
   }
 
   write(server: ServerName, approved: ApprovedDefinitions): Promise<number> {
-    const written = this.#writing.then(async () => {
+    return this.#next(async () => {
       const servers = await this.#servers();
       servers.set(server, approved);
       const text = JSON.stringify(
@@ -92,8 +93,6 @@ class FileStore implements ApprovedStore {
       this.#revision += 1;
       return this.#revision;
     });
-    this.#writing = written.catch(() => undefined);
-    return written;
   }
 
   watch(): Promise<void> {
