@@ -5,10 +5,11 @@
 import type { Socket } from 'node:net';
 import { callbackify, isDeepStrictEqual } from 'node:util';
 import { openTunnel, proxyTo, type ProxyTarget } from '@omnibus/lifecycle';
-import { Agent, buildConnector, type Dispatcher } from 'undici';
+import type * as undici from 'undici';
 import { forbiddenHost, lookupUnder, refusal, type AddressRule } from './address-rule.ts';
 import { PostAgent } from './post/post-agent.ts';
 import { hostAndPort, type ServerTls, type TlsMaterial } from './server-tls.ts';
+import { Agent, buildConnector } from './undici-parts.ts';
 
 const connectTimeoutMs = 10_000;
 /**
@@ -23,9 +24,9 @@ const shared = { bodyTimeout: 0, headersTimeout: 0, keepAliveTimeout: 2_000 };
 /** Pools of one server: an address rule leads to the same pool until its `tls` changes. */
 interface OwnPool {
   readonly id: string;
-  readonly agent: Agent;
+  readonly agent: undici.Agent;
   /** That of the configuration before, which adapters that still drain use. */
-  readonly before: Agent | undefined;
+  readonly before: undici.Agent | undefined;
 }
 
 export class Agents {
@@ -40,7 +41,7 @@ export class Agents {
    * @param tls of the server, for connections to it; undefined for a server without.
    * @param proxy the option of the server; undefined where the environment of the process decides.
    */
-  of(rule: AddressRule | undefined, tls?: ServerTls, proxy?: string): Dispatcher {
+  of(rule: AddressRule | undefined, tls?: ServerTls, proxy?: string): undici.Dispatcher {
     if (tls !== undefined) return this.#ownOf(rule, tls, proxy);
     if (rule === undefined && proxy === undefined) return this.#free;
     const key = JSON.stringify([rule, proxy]);
@@ -52,7 +53,7 @@ export class Agents {
   }
 
   /** A connection with another certificate must not serve a configuration with this one, so a changed configuration gets a pool of its own. */
-  #ownOf(rule: AddressRule | undefined, tls: ServerTls, proxy: string | undefined): Agent {
+  #ownOf(rule: AddressRule | undefined, tls: ServerTls, proxy: string | undefined): undici.Agent {
     const key = JSON.stringify([tls.server, rule, proxy]);
     const known = this.#own.get(key);
     if (known?.id === tls.id) return known.agent;
@@ -76,8 +77,8 @@ export class Agents {
  * what its files say then.
  * @param proxy the option of the server; undefined where the environment decides.
  */
-function connectorTo(rule: AddressRule | undefined, tls?: ServerTls, proxy?: string): buildConnector.connector {
-  const made = (material: TlsMaterial): buildConnector.connector =>
+function connectorTo(rule: AddressRule | undefined, tls?: ServerTls, proxy?: string): undici.buildConnector.connector {
+  const made = (material: TlsMaterial): undici.buildConnector.connector =>
     buildConnector({
       timeout: connectTimeoutMs,
       ...(rule === undefined ? {} : { lookup: lookupUnder(rule) }),
@@ -85,8 +86,8 @@ function connectorTo(rule: AddressRule | undefined, tls?: ServerTls, proxy?: str
     });
   const plain = made({});
   /** Remembers TLS sessions, so it is replaced with the files. */
-  let own: { readonly material: TlsMaterial; readonly connect: buildConnector.connector } | undefined;
-  const connect: buildConnector.connector = (options, callback) => {
+  let own: { readonly material: TlsMaterial; readonly connect: undici.buildConnector.connector } | undefined;
+  const connect: undici.buildConnector.connector = (options, callback) => {
     if (
       tls === undefined ||
       options.protocol !== 'https:' ||

@@ -4,7 +4,7 @@
  */
 import { CredentialProblem, isLoopback, type Fetch } from '@omnibus/credentials';
 import { getFollowing, printable, readWithin } from '@omnibus/protocol';
-import { fetch as fetchOver, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { addressRefused, isPrivate, type AddressRule } from './address-rule.ts';
 
 /** Bound on an answer of an issuer: metadata and tokens are small. */
@@ -28,6 +28,7 @@ export function issuersOf(own: readonly (string | undefined)[], allowedHosts: re
 export function outbound(dispatcher: Dispatcher): Fetch {
   return async (address, { method = 'GET', headers = {}, body } = {}) => {
     try {
+      const { fetch: fetchOver } = await import('undici');
       const signal = AbortSignal.timeout(answerMs);
       const send = (at: string): ReturnType<typeof fetchOver> =>
         fetchOver(at, {

@@ -1,5 +1,5 @@
 import cluster from 'node:cluster';
-import { growYoungGenerationFaster, stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
+import { boundYoungGeneration, stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import type { Gateway, Starting } from '../gateway.ts';
 import { opensPages } from '../desktop/browser.ts';
 import { showingPages } from '../desktop/page-shower.ts';
@@ -13,7 +13,7 @@ import { fail, findConfigFile } from './settings.ts';
 export async function serve(options: ServeOptions): Promise<void> {
   const { workers } = options;
   if (workers !== undefined && cluster.isWorker) return (await import('../workers/worker.ts')).serveAsWorker(options);
-  growYoungGenerationFaster();
+  boundYoungGeneration();
   if (findConfigFile(options.config) === undefined && isAtTerminal(options)) await askFirst(options);
   if (workers !== undefined) return (await import('../workers/supervise.ts')).supervise({ ...options, workers });
   const served = await prepared(options);

@@ -1,7 +1,7 @@
 /** A worker of `omnibus serve --workers`: a gateway with all roles, on the bus of its supervisor. */
 import { Socket } from 'node:net';
 import { openLocalBus } from '@omnibus/bus';
-import { growYoungGenerationFaster, stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
+import { boundYoungGeneration, stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import { fail } from '../commands/settings.ts';
 import { opensPages } from '../desktop/browser.ts';
 import { showingPages } from '../desktop/page-shower.ts';
@@ -22,7 +22,7 @@ import { slotOf } from './placement.ts';
 
 /** Serves until the supervisor or the system ends the process. */
 export async function serveAsWorker(options: ServeOptions): Promise<void> {
-  growYoungGenerationFaster();
+  boundYoungGeneration();
   const heard = new Heard();
   const told = await heard.start;
   const problem = formatProblem(told.format);

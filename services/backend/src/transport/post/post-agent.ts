@@ -2,11 +2,14 @@
  * An agent of undici that sends plain POSTs itself: those of a text over `http:`, which are nearly all calls. For such a request undici checks,
  * copies and parses more than it needs (decision 90). Everything else goes through undici: `https:` with HTTP/2, streams, and unusual headers.
  */
-import { Agent, errors, type buildConnector, type Dispatcher } from 'undici';
+import type * as undici from 'undici';
+import { Agent, errors } from '../undici-parts.ts';
 import { Post } from './post-connection.ts';
 import { PostOrigin } from './post-origin.ts';
 
-export type PostAgentOptions = Omit<Agent.Options, 'connect'> & { readonly connect: buildConnector.connector };
+export type PostAgentOptions = Omit<undici.Agent.Options, 'connect'> & {
+  readonly connect: undici.buildConnector.connector;
+};
 
 /** Headers that decide about the message itself or its connection: undici knows their rules. */
 const special = new Set([
@@ -25,7 +28,7 @@ const plainValue = /^[\t\x20-\x7e]*$/;
 const plainPath = /^\/[\x21-\x7e]*$/;
 
 export class PostAgent extends Agent {
-  readonly #connect: buildConnector.connector;
+  readonly #connect: undici.buildConnector.connector;
   readonly #origins = new Map<string, PostOrigin>();
   /** The header lines of objects that were sent before; null for headers that undici sends. */
   readonly #lines = new WeakMap<object, string | null>();
@@ -35,13 +38,16 @@ export class PostAgent extends Agent {
     this.#connect = options.connect;
   }
 
-  override dispatch(options: Agent.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+  override dispatch(options: undici.Agent.DispatchOptions, handler: undici.Dispatcher.DispatchHandler): boolean {
     // After its end, undici refuses the request.
     return (!this.destroyed && !this.closed && this.#send(options, handler)) || super.dispatch(options, handler);
   }
 
   /** @returns false for a request that undici sends. */
-  #send({ origin, method, path, headers, body }: Agent.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+  #send(
+    { origin, method, path, headers, body }: undici.Agent.DispatchOptions,
+    handler: undici.Dispatcher.DispatchHandler,
+  ): boolean {
     if (method !== 'POST' || typeof body !== 'string' || typeof headers !== 'object' || headers === null) return false;
     if (typeof origin !== 'string' || !origin.startsWith('http:') || !plainPath.test(path)) return false;
     const known = this.#lines.get(headers);

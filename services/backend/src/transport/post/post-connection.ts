@@ -1,7 +1,8 @@
 /** One connection to a server, which carries one POST at a time. */
 import type { Socket } from 'node:net';
 import { Link } from '@omnibus/collections';
-import { errors, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
+import { errors } from '../undici-parts.ts';
 import { ResponseParser, ResponseProblem, type ResponseHeaders, type ResponseHears } from './response-parser.ts';
 
 type Handler = Dispatcher.DispatchHandler;
