@@ -148,6 +148,12 @@ function usedBy(pid) {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
+/** Megabytes of a process that are resident, without its children. */
+function residentOf(pid) {
+  if (process.platform !== 'linux') return Number.NaN;
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]) / 1000;
+}
+
 /** Opens a client of Streamable HTTP, and resolves when `initialize` is answered. @param child the gateway; requests are repeated until it listens. */
 async function open(url, child) {
   const protocolVersion = '2025-06-18';
@@ -185,7 +191,7 @@ async function open(url, child) {
 
 /**
  * @returns milliseconds from the start until `initialize` was answered, and until a tool of the server was listed and called; and the processor time
- * until then.
+ * and the resident memory until then.
  */
 async function start({ words }) {
   const port = await freePort();
@@ -202,7 +208,12 @@ async function start({ words }) {
     const called = await ask('tools/call', { name: tool.name, arguments: { cold: 1 } });
     if (called.result?.content?.[0]?.text !== '{"cold":1}')
       throw new Error(`the call was answered ${JSON.stringify(called)}`);
-    const took = { initialized, called: performance.now() - began, processor: usedBy(child.pid) };
+    const took = {
+      initialized,
+      called: performance.now() - began,
+      processor: usedBy(child.pid),
+      resident: residentOf(child.pid),
+    };
     return took;
   } finally {
     // Two of them can be ended only in this way.
@@ -223,12 +234,12 @@ const middle = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers
 const seconds = (ms) => (ms / 1000).toFixed(2);
 console.log(`${runs} starts of each, in turns, Node ${process.versions.node}\n`);
 console.log(
-  '| | answers `initialize`, fastest and median start | has called a tool, fastest and median | processor time of the gateway until then, median |\n|---|---|---|---|',
+  '| | answers `initialize`, fastest and median start | has called a tool, fastest and median | processor time of the gateway until then, median | its resident memory then, median |\n|---|---|---|---|---|',
 );
 for (const [name, all] of took) {
   const [initialized, called] = ['initialized', 'called'].map((what) => all.map((each) => each[what]));
   console.log(
-    `| ${name} | ${[initialized, called].map((times) => `${seconds(Math.min(...times))} s, ${seconds(middle(times))} s`).join(' | ')} | ${seconds(middle(all.map((each) => each.processor)))} s |`,
+    `| ${name} | ${[initialized, called].map((times) => `${seconds(Math.min(...times))} s, ${seconds(middle(times))} s`).join(' | ')} | ${seconds(middle(all.map((each) => each.processor)))} s | ${middle(all.map((each) => each.resident)).toFixed(0)} MB |`,
   );
 }
 rmSync(folder, { recursive: true });

@@ -14,4 +14,4 @@ export type { ProxyTarget } from './proxies.ts';
 export { stopOnSignal } from './shutdown.ts';
 export { surviveFaults } from './survive.ts';
 export { TokenBucket, TokenBuckets } from './token-buckets.ts';
-export { growYoungGenerationFaster } from './young-generation.ts';
+export { boundYoungGeneration } from './young-generation.ts';
