@@ -84,6 +84,8 @@ export const faults: readonly Fault[] = [
   },
   {
     name: 'NATS comes back without its store',
+    // Calls have ten seconds, and a node that starts on a busy machine takes some of them.
+    isSlow: true,
     async strike(fleet) {
       const { nodes } = fleet.cluster;
       await Promise.all(nodes.map((node) => node.kill(true)));
