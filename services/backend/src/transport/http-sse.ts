@@ -19,7 +19,7 @@ import { connectionProblem, describeRedirect, describeStatus, hadNoCredentials }
 import { ResponseReader, silentObserver } from './response-reader.ts';
 import type { Transport, TransportObserver } from './transport.ts';
 import { acceptedCodings } from './unpacker.ts';
-import { Troubled, troubleOfStatus, UnusableStream } from './trouble.ts';
+import { SignInWanted, Troubled, troubleOfStatus, UnusableStream } from './trouble.ts';
 
 /**
  * Milliseconds after an answer on the stream in which the server may still answer the POST. Some never do, and each such POST would occupy a connection. It is
@@ -116,6 +116,7 @@ export class HttpSseTransport implements Transport {
                 ? describeStatus(response)
                 : 'the server ended the stream',
               response.status >= 300 ? troubleOfStatus(response.status) : 'speech',
+              response.status === 401 ? new SignInWanted(describeStatus(response)) : undefined,
             );
           },
           failed: (error, isSent) => fail(connectionProblem(error, isSent), 'address'),

@@ -25,6 +25,18 @@ it('a stream of HTTP+SSE that names an address of another origin is reported as 
   );
 });
 
+it('a stream of HTTP+SSE that is refused until a sign-in is reported as that', async () => {
+  await using it = await AdapterUnderTest.start({
+    first(request, response) {
+      request.resume();
+      response.writeHead(request.method === 'POST' ? 404 : 401, { 'www-authenticate': 'Bearer' }).end();
+      return true;
+    },
+  });
+  await it.adapter.firstAttempt;
+  expect(it.record.problem).toContain('wants a sign-in');
+});
+
 it('a server that speaks neither transport is reported by its first refusal', async () => {
   await using it = await olderServer(undefined);
   await it.adapter.firstAttempt;

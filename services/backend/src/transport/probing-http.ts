@@ -3,7 +3,7 @@
  * server of 2024-11-05 may (2025-03-26 to 2025-11-25 basic/transports, Backwards Compatibility), or reacts to it as a server does that has no POST there.
  */
 import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest, Revision } from '@omnibus/protocol';
-import { UnusableStream } from './trouble.ts';
+import { SignInWanted, UnusableStream } from './trouble.ts';
 import type { RequestFailure, Transport, TransportObserver } from './transport.ts';
 
 /** The findings about a server, for its next connections. */
@@ -28,6 +28,12 @@ function mayBeOlder(failure: RequestFailure, { isStreamable }: HttpVerdict): boo
   if (failure.kind !== 'refused' || failure.httpStatus === 401) return false;
   if (failure.httpStatus === 403) return isStreamable !== true && failure.isChallenge !== true;
   return (failure.httpStatus >= 400 && failure.httpStatus < 500) || noSuchPost.has(failure.httpStatus);
+}
+
+/** @returns what is reported of a server: the refusal of the newer transport, or what opening the older one has shown beyond it. */
+function reportOf(failure: RequestFailure, error: unknown): RequestFailure {
+  if (error instanceof SignInWanted) return { kind: 'refused', problem: error.message, httpStatus: 401 };
+  return error instanceof UnusableStream ? { ...failure, problem: error.message } : failure;
 }
 
 export class ProbingHttpTransport implements Transport {
@@ -128,11 +134,8 @@ export class ProbingHttpTransport implements Transport {
       await streamable.close();
     } catch (error) {
       this.#current = streamable;
-      // A server that does not speak 2024-11-05 either is reported with its first refusal, which says more; one that does, with its problem there.
-      this.#observer.requestFailed(
-        opening.id,
-        error instanceof UnusableStream ? { ...failure, problem: error.message } : failure,
-      );
+      // A server that does not speak 2024-11-05 either is reported with its first refusal, which says more; one that does, or wants a sign-in first, with its problem there.
+      this.#observer.requestFailed(opening.id, reportOf(failure, error));
     }
   }
 }

@@ -20,6 +20,13 @@ export class UnusableStream extends Troubled {
   }
 }
 
+/** The stream of HTTP+SSE is refused until a sign-in (HTTP 401). */
+export class SignInWanted extends Troubled {
+  constructor(message: string) {
+    super('credentials', message);
+  }
+}
+
 export function troubleIn(error: unknown): ServerTrouble | undefined {
   return error instanceof Troubled ? error.trouble : undefined;
 }
