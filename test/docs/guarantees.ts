@@ -223,8 +223,8 @@ export const guarantees: readonly Guarantee[] = [
       'the whole NATS is lost, with or without its store, and comes back; a backend worker finds it up to ten seconds later than the session worker',
     request: 'a call that this backend worker has',
     era: 'all',
-    sees: 'the answer; if the backend worker does not come back in that time, unknown',
-    executed: 'once',
+    sees: 'the answer, as a rule; unknown if the backend worker does not come back in that time, and for single calls of the moment of the loss',
+    executed: 'at most once',
     test: [
       'services/session/src/call/exchange.test.ts',
       'waits for a backend worker without signs of life that may have lost NATS together with this worker',
