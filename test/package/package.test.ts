@@ -17,8 +17,8 @@ import { install, makeArchive, type Archive, type Installed } from './installed.
 import { nodeOf } from './other-nodes.ts';
 
 /** Bounds in bytes with room for growth; docs/how-to/install.md has the sizes, which a test below compares. */
-const mostPacked = 3_100_000;
-const mostUnpacked = 13_000_000;
+const mostPacked = 3_200_000;
+const mostUnpacked = 13_400_000;
 
 let folder: string;
 let archive: Archive;
