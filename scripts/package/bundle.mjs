@@ -62,7 +62,7 @@ const withoutOwnFetch = {
 
 function httpModule() {
   const names = Object.entries(Object.getOwnPropertyDescriptors(process.getBuiltinModule('node:http')))
-    .filter(([, { get }]) => get === undefined)
+    .filter(([, property]) => 'value' in property)
     .map(([name]) => name);
   return [
     `import { createRequire } from 'node:module';`,
