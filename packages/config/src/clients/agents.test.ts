@@ -164,6 +164,15 @@ const rows: readonly Row[] = [
     servers: { a: { command: 'a' }, far: { url: 'https://far.test/mcp' } },
   },
   {
+    title: "agentgateway's options stand inside options of the same name, and policies are named by the outermost map",
+    file: 'some.yaml',
+    content:
+      'binds:\n- mcp: { x: { mcp: { targets: [{ name: a, stdio: { cmd: a } }] } }, port: 3000 }\n  policies:\n  - policies: { cors: {}, more: { policies: { jwt: {} } } }\n    mcp: { targets: [{ name: b, stdio: { cmd: b } }] }\n',
+    client: 'agentgateway',
+    servers: { a: { command: 'a' }, b: { command: 'b' } },
+    remarks: ['policies (cors, more) are not taken over'],
+  },
+  {
     title: 'the servers of a plugin start in its folder',
     file: 'plug/.claude-plugin/plugin.json',
     content: {

@@ -303,26 +303,25 @@ const secretsIn =
   });
 export const besideMcpAgent = secretsIn('mcp-agent', 'mcp_agent.secrets.yaml');
 export const besideFastAgent = secretsIn('fast-agent', 'fastagent.secrets.yaml');
-/** The options of this name anywhere in a file, outermost first, each with its path. */
-export function* everywhere(here: unknown, option: string, path: Path = []): Generator<readonly [Path, unknown]> {
+/** The maps of this name anywhere in a file that are meant, each with its path. What stands in such a map is not looked at, and what stands in another one is. */
+export function* everywhere(
+  here: unknown,
+  option: string,
+  isMeant: (found: Values) => boolean = () => true,
+  path: Path = [],
+): Generator<readonly [Path, Values]> {
   if (Array.isArray(here))
-    for (const [index, each] of here.entries()) yield* everywhere(each, option, [...path, index]);
+    for (const [index, each] of here.entries()) yield* everywhere(each, option, isMeant, [...path, index]);
   else if (isMap(here))
     for (const [name, each] of Object.entries(here))
-      if (name === option) yield [[...path, name], each];
-      else yield* everywhere(each, option, [...path, name]);
+      if (name === option && isMap(each) && isMeant(each)) yield [[...path, name], each];
+      else yield* everywhere(each, option, isMeant, [...path, name]);
 }
 
 /** The routes of agentgateway have policies of their own. */
 export const besideAgentgateway: ReadBeside = (value) => ({
-  notes: [...everywhere(value, 'policies')].flatMap(([path, each]) =>
-    isMap(each)
-      ? [
-          {
-            path,
-            text: `policies (${Object.keys(each).join(', ')}) are not taken over: \`auth\` says who may call, \`access\` what (docs/how-to/identity.md, docs/how-to/policy.md), and \`headers\` or \`credentials\` of a server what it is shown`,
-          },
-        ]
-      : [],
-  ),
+  notes: [...everywhere(value, 'policies')].map(([path, each]) => ({
+    path,
+    text: `policies (${Object.keys(each).join(', ')}) are not taken over: \`auth\` says who may call, \`access\` what (docs/how-to/identity.md, docs/how-to/policy.md), and \`headers\` or \`credentials\` of a server what it is shown`,
+  })),
 });

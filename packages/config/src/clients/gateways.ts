@@ -23,10 +23,9 @@ const schemaOf = (value: Values): string => (typeof value['$schema'] === 'string
 
 /** Targets of agentgateway are deep in its file: in listeners, routes and backends. */
 function targetsOf(value: Values): readonly Found[] | undefined {
-  const found = [...everywhere(value, 'mcp')].flatMap(([path, each]) => {
-    const targets = isMap(each) ? each['targets'] : undefined;
-    return Array.isArray(targets) ? (serversAt(targets, [...path, 'targets'], 'target') ?? []) : [];
-  });
+  const found = [...everywhere(value, 'mcp', ({ targets }) => Array.isArray(targets))].flatMap(
+    ([path, { targets }]) => serversAt(targets, [...path, 'targets'], 'target') ?? [],
+  );
   return found.length === 0 ? undefined : found;
 }
 
