@@ -198,6 +198,13 @@ const rows: readonly Row[] = [
     remarks: ['import that file too', 'import that file too'],
   },
   {
+    title: 'a plugin may have no servers',
+    file: 'plug/.claude-plugin/plugin.json',
+    content: { name: 'p', mcpServers: [] },
+    client: 'plugin',
+    servers: {},
+  },
+  {
     title: "a plugin's .mcp.json has its servers at the top",
     file: 'plug/.mcp.json',
     content: {
@@ -376,6 +383,7 @@ it.each(rows)('$title', expectImport);
 it.each<readonly [string, string | object, string]>([
   ['.claude-plugin/plugin.json', { name: 'x', mcpServers: './.mcp.json' }, 'its servers stand in another file'],
   ['.claude-plugin/plugin.json', { name: 'x', mcpServers: ['./a.json'] }, 'its servers stand in another file'],
+  ['.claude-plugin/plugin.json', { name: 'x', mcpServers: { a: './more.json' } }, 'its servers stand in another file'],
   ['server.yaml', 'name: a\nimage: mcp/a\nmeta: {}\nabout: {}\n', "a file of Docker's MCP registry"],
   [
     'fastmcp.json',

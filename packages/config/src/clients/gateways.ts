@@ -29,13 +29,14 @@ function targetsOf(value: Values): readonly Found[] | undefined {
   return found.length === 0 ? undefined : found;
 }
 
-/** A plugin has a map of servers, the name of a file with one, or a list of such maps and names, which `besidePlugin` remarks on. */
+/** A plugin has a map of servers, the name of a file with one, or a list of such maps and names, which `besidePlugin` remarks on. @returns undefined if it has names alone. */
 function serversOfPlugin({ mcpServers }: Values): readonly Found[] | undefined {
-  if (!Array.isArray(mcpServers)) return isMap(mcpServers) ? serversAt(mcpServers, ['mcpServers']) : undefined;
-  const found = mcpServers.flatMap((each: unknown, index) =>
+  const given: readonly unknown[] = isMap(mcpServers) ? Object.values(mcpServers) : [mcpServers].flat();
+  if (given.some((each) => typeof each === 'string') && !given.some(isMap)) return undefined;
+  if (!Array.isArray(mcpServers)) return serversAt(mcpServers, ['mcpServers']);
+  return mcpServers.flatMap((each: unknown, index) =>
     isMap(each) ? (serversAt(each, ['mcpServers', index]) ?? []) : [],
   );
-  return found.length === 0 ? undefined : found;
 }
 
 /** `host`, `port` and `path` of a target of agentgateway, as an address. */
