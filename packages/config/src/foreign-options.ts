@@ -1,5 +1,7 @@
 /** Options of other programs, and guesses, with the option to write in their place. */
 import type { Path } from './problem.ts';
+import { rightForm } from './right-forms.ts';
+import { isMap, type Values } from './values.ts';
 
 const same = (names: readonly string[], words: string): Readonly<Record<string, string>> =>
   Object.fromEntries(names.map((name) => [name, words]));
@@ -84,7 +86,6 @@ const underProfile: Readonly<Record<string, string>> = {
 const atTop: Readonly<Record<string, string>> = {
   inputs:
     'values that VS Code asks its user for are taken from environment variables here: leave it out, and write "${NAME}" where the value belongs',
-  ...same(['port', 'host'], 'write listen: 127.0.0.1:7300'),
   mcp: 'write the servers below it under mcpServers',
   mcp_servers: 'write mcpServers',
   rules: 'write access: { rules: [...] }',
@@ -209,8 +210,18 @@ const elsewhere: Readonly<Record<string, string>> = {
   'auth.issuers.scopes': 'write auth: { scopes: [...] }, beside `issuers`',
 };
 
-/** What to write in the place of an option of another program; undefined for others. */
-export function foreign(key: string, path: Path): string | undefined {
+/** `listen` for a port, a host or both. */
+function listen({ host, port }: Values): string {
+  const words = [{ host, port }, { port }, { host }].map((given) => rightForm(given, ['listen'])).find(Boolean);
+  return (words ?? 'write "127.0.0.1:7300"').replace('write ', 'write listen: ');
+}
+
+/**
+ * What to write in the place of an option of another program; undefined for others.
+ * @param beside the map with the option.
+ */
+export function foreign(key: string, path: Path, beside: unknown): string | undefined {
+  if (path.length === 0 && (key === 'port' || key === 'host') && isMap(beside)) return `; ${listen(beside)}`;
   const place = [...path.filter((part) => typeof part === 'string'), key].join('.');
   // The second step is the name of a server or of a composite tool, which `*` stands for.
   for (const found of [place, place.replace(/^(mcpServers|composites)\.[^.]+\./, '$1.*.')])

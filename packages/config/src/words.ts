@@ -24,7 +24,7 @@ export function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: Rep
       const place = otherPlace(key, found, path);
       report(
         [...path, key],
-        `unknown option${foreign(key, path) ?? (place === undefined ? nearest(key, path) : `; ${place}`)}`,
+        `unknown option${foreign(key, path, valueAt(written, path)) ?? (place === undefined ? nearest(key, path) : `; ${place}`)}`,
       );
     }
     return;
