@@ -1,5 +1,5 @@
 /** Commands that run a gateway, and that check its requirements. */
-import { Option, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { StartGateway } from '../gateway.ts';
 import { parseWorkers } from '../workers/number-of-workers.ts';
 import { loaded } from './loaded.ts';
@@ -11,6 +11,13 @@ export function addServing(program: Command, start: StartGateway): void {
     .description('run the gateway')
     .option(...shared.config)
     .option('-l, --listen <host:port>', 'address that clients connect to (default: 127.0.0.1:7300)')
+    .addOption(
+      new Option('-p, --port <number>').hideHelp().argParser((port): never => {
+        throw new InvalidArgumentError(
+          `There is no such option: write --listen 127.0.0.1:${/^\d+$/.test(port) ? port : 'PORT'}`,
+        );
+      }),
+    )
     .option('-a, --admin <host:port>', 'address of the admin port, with metrics and health (default: 127.0.0.1:7301)')
     .option('-b, --bus <address>', '"memory" for one process, or nats://host:port (default: memory)')
     .addOption(
