@@ -37,6 +37,11 @@ it('what a command asks can be answered or refused without a terminal', () => {
     ).toContain('--no-input');
 });
 
+it('a shape of the admin API keeps its description, a sentence of its own documents, to itself', () => {
+  const described = Object.values(jsonShapes).map(({ description = '' }) => description);
+  expect(described.filter((each) => /^[A-Z]|\.$/.test(each))).toEqual([]);
+});
+
 it('a shape is written in one line', () => {
   expect(shapeText(jsonShapes['keys create'] as never)).toBe('{ id, key, subject, file }');
   expect(shapeText(jsonShapes['policy test'] as never)).toBe(

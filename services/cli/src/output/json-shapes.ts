@@ -93,7 +93,7 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
     text,
     isWritten: z.boolean(),
   }),
-  'definitions status': definitions.shape.servers,
+  'definitions status': z.array(definitions.shape.servers.element),
   'definitions diff': z.array(deviation),
   'definitions approve': z.object({ server: text, approved: count }),
   'policy test': z.object({
