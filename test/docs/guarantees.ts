@@ -223,11 +223,22 @@ export const guarantees: readonly Guarantee[] = [
       'the whole NATS is lost, with or without its store, and comes back; a backend worker finds it up to ten seconds later than the session worker',
     request: 'a call that this backend worker has',
     era: 'all',
-    sees: 'the answer, as a rule; unknown if the backend worker does not come back in that time, and for single calls of the moment of the loss',
+    sees: 'the answer, as a rule; unknown if the backend worker does not come back in that time, and for single calls of the moment of the loss; a request that only reads is sent again and answered',
     executed: 'at most once',
     test: [
       'services/session/src/call/exchange.test.ts',
       'waits for a backend worker without signs of life that may have lost NATS together with this worker',
+    ],
+  },
+  {
+    fault: 'the whole NATS is lost with its store, and comes back',
+    request: 'calls of many clients, of which some are sent in the moment of the loss',
+    era: '2025-11-25, 2026-07-28',
+    sees: 'the answers; unknown for single calls of that moment; a request that only reads is sent again and answered',
+    executed: 'at most once',
+    test: [
+      'test/chaos/chaos.test.ts',
+      'no session is lost, no answer wrong or missing, nothing done twice, no child left behind, and with rules, limits, approvals, pins and a strict audit on, every call is on record',
     ],
   },
   {
