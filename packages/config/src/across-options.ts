@@ -128,7 +128,7 @@ function* programMistakes({ command, args, cwd, url, sandbox }: Server): Iterabl
   else if (program !== undefined && rest !== undefined)
     yield [
       ['command'],
-      `expected a program alone: write command: ${program} and args: ${JSON.stringify(shownWords([...rest.trim().split(/\s+/), ...args]))}`,
+      `expected a program alone: write command: ${program} and args: ${JSON.stringify(shownWords(rest.trim().split(/\s+/)))}${beforeOthers(args)}`,
     ];
   const texts: readonly Mistake[] = [
     [['command'], command ?? ''],
@@ -149,6 +149,10 @@ function* programMistakes({ command, args, cwd, url, sandbox }: Server): Iterabl
       'without network, nobody can connect to the "url" that the program serves: set "network: true"',
     ];
 }
+
+/** Values of references may stand in `args`, which a message about `command` does not repeat. */
+const beforeOthers = (args: readonly string[]): string =>
+  args.length === 0 ? '' : ', in front of those that stand in args';
 
 function* transportMistakes({ command, url, type }: Server): Iterable<Mistake> {
   if (command === undefined && url === undefined)

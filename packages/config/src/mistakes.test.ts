@@ -80,6 +80,7 @@ it.each([
   ['mcpServers: { a: { url: http://h/mcp, headers: { A: "${TOKEN}" } } }', 'begins with its name again'],
   ['listen: "${TOKEN}"', 'expected HOST:PORT'],
   ['limits: { maxSessions: "${TOKEN}" }', 'expected a number'],
+  ['mcpServers: { a: { command: "npx -y srv", args: ["${TOKEN}"] } }', 'and args: ["-y","srv"], in front of those'],
 ])('the value of a reference is not repeated: %s', (text, words) => {
   for (const TOKEN of ['hunter2', '4711', 'A: hunter2 hunter2']) {
     const { lines } = load('f.yaml', text, { TOKEN });
