@@ -10,6 +10,7 @@ export type { Config, ProfileConfig, ServerConfig } from './schema.ts';
 export { isLoopback, isOfThisMachine } from './loopback.ts';
 export { consoleMode } from './console-schema.ts';
 export type { ConsoleMode } from './console-schema.ts';
+export { shown, shownWords } from './right-forms.ts';
 export { isSecretOption } from './secret-options.ts';
 export { secretArguments, secretName, secretsOfUrl } from './secret-words.ts';
 export { loadConfig } from './load.ts';

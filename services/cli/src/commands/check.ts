@@ -112,14 +112,17 @@ function startWarnings(
   ]);
 }
 
-function warningsOf({ config, baseFolder, problemAt }: Settings, starts: readonly Start[]): Partial<ConfigProblem>[] {
+function warningsOf(
+  { config, baseFolder, problemAt, given }: Settings,
+  starts: readonly Start[],
+): Partial<ConfigProblem>[] {
   const [exposure, sharing, nothing] = [exposureWarning(config), sharingWarning(config), noServers(config)];
   return [
     ...(exposure === undefined ? [] : [problemAt(['listen'], exposure)]),
     ...[...(sharing === undefined ? [] : [sharing]), ...accessWarnings(config)].map((message) => ({ message })),
     ...identityWarnings(config).map(({ path, message }) => problemAt(path, message)),
     ...(nothing === undefined ? [] : [{ message: `${nothing.problem}: ${nothing.advice}` }]),
-    ...missingPrograms(config, baseFolder).map(({ server, problem }) =>
+    ...missingPrograms({ config, given }, baseFolder).map(({ server, problem }) =>
       problemAt(['mcpServers', server, 'command'], problem),
     ),
     ...startWarnings(config, starts).map(({ server, warning }) =>

@@ -1,7 +1,9 @@
 /** Checks whether the programs that start servers exist. */
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, isAbsolute, join, resolve } from 'node:path';
-import { enabledServers, type Config } from '@omnibus/config';
+import { enabledServers, shown, shownWords } from '@omnibus/config';
+import { isObject } from '@omnibus/protocol';
+import type { Written } from '../starts/starts.ts';
 
 /** Common misspellings of programs, and programs that are often installed under another name. */
 const likely: Readonly<Record<string, string>> = {
@@ -16,11 +18,12 @@ const likely: Readonly<Record<string, string>> = {
   dokcer: 'docker',
 };
 
-/** The servers with a missing program, as far as that is known without a start. */
+/** The servers with a missing program, as far as that is known without a start. Problems repeat the words of the file, with references unresolved. */
 export function missingPrograms(
-  config: Config,
+  { config, given }: Written,
   baseFolder: string,
 ): { readonly server: string; readonly problem: string }[] {
+  const entries = isObject(given) && isObject(given['mcpServers']) ? given['mcpServers'] : {};
   return [...enabledServers(config)].flatMap(([server, { command, args, cwd, problem, sandbox }]) => {
     if (sandbox !== undefined && !isThere('bwrap', baseFolder))
       return [
@@ -29,24 +32,28 @@ export function missingPrograms(
           problem: 'its sandbox needs bubblewrap: the program bwrap on the PATH (Debian: apt-get install bubblewrap)',
         },
       ];
-    if (command !== undefined && problem === undefined && cwd !== undefined && !isFolder(resolve(baseFolder, cwd)))
+    if (command === undefined || problem !== undefined) return [];
+    const written = { command, args, cwd, ...(isObject(entries[server]) ? entries[server] : {}) };
+    if (cwd !== undefined && !isFolder(resolve(baseFolder, cwd)))
       return [
         {
           server,
-          problem: `it starts in the folder ${JSON.stringify(resolve(baseFolder, cwd))} (\`cwd\`), which is not there`,
+          problem: `it starts in the folder ${JSON.stringify(written.cwd === cwd ? resolve(baseFolder, cwd) : written.cwd)} (\`cwd\`), which is not there`,
         },
       ];
-    if (command === undefined || problem !== undefined || isThere(command, resolve(baseFolder, cwd ?? '.'))) return [];
-    const other = likely[command];
+    if (isThere(command, resolve(baseFolder, cwd ?? '.'))) return [];
+    const name = written.command;
+    const other = likely[name];
     const advice = command.startsWith('~')
       ? 'no shell reads this, so write "${HOME}" instead of "~"'
       : other === undefined
-        ? (scriptAdvice(command, args) ?? 'install it, or write its whole path')
+        ? (scriptAdvice(name, Array.isArray(written.args) ? written.args.map(String) : args) ??
+          'install it, or write its whole path')
         : `did you mean "${other}"?`;
     return [
       {
         server,
-        problem: `there is no program ${JSON.stringify(command)}${/[/\\]/.test(command) ? '' : ' on the PATH'}: ${advice}`,
+        problem: `there is no program ${JSON.stringify(shown(name))}${/[/\\]/.test(command) ? '' : ' on the PATH'}: ${advice}`,
       },
     ];
   });
@@ -67,7 +74,7 @@ const interpreters: Readonly<Record<string, string>> = {
 function scriptAdvice(command: string, args: readonly string[]): string | undefined {
   const ending = /\.(\w+)$/.exec(command)?.[1] ?? '';
   return Object.hasOwn(interpreters, ending)
-    ? `a script is an argument of its interpreter: write command: ${interpreters[ending] as string} and args: ${JSON.stringify([command, ...args])}`
+    ? `a script is an argument of its interpreter: write command: ${interpreters[ending] as string} and args: ${JSON.stringify(shownWords([command, ...args]))}`
     : undefined;
 }
 
