@@ -16,6 +16,10 @@ it.each([
     'url: "99999" is no port: write a number up to 65535, or leave out ":99999", got "https://x.example:99999"',
   ],
   [
+    '{ url: "https://me:hun/ter2@x.example/mcp" }',
+    'url: expected an http://, https://, ws:// or wss:// address whose password has no "/", "?" or "#": write %2F, %3F or %23 for these, got "https://...@x.example/mcp"',
+  ],
+  [
     '{ type: websocket, url: "http://x.example/mcp" }',
     'type: type "websocket" does not go with this "url": leave out "type", or write a ws:// or wss:// address, got "websocket"',
   ],

@@ -46,6 +46,8 @@ const serverUrl = z.url({
     if (typeof input === 'number') return `${urlWords}: write "http://127.0.0.1:${input}/mcp"`;
     if (typeof input !== 'string') return urlWords;
     if (/\s/.test(input)) return `${urlWords} without blanks`;
+    if (/^\w+:\/\/[^/?#@:]+:(?!\d+[/?#])[^@]*[/?#][^@]*@/.test(input))
+      return `${urlWords} whose password has no "/", "?" or "#": write %2F, %3F or %23 for these`;
     const [, port] = /^\w+:\/\/[^/?#@]+:([^/?#:@\]]*)(?=[/?#]|$)/.exec(input) ?? [];
     if (port !== undefined && !(/^\d+$/.test(port) && Number(port) <= 65_535))
       return `"${port}" is no port: write a number up to 65535, or leave out ":${port}"`;

@@ -12,7 +12,9 @@ const assignment =
   /((?:[\w.-]{0,64}(?:password|passwd|passphrase|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credentials?|authorization|cookie))["']?\s{0,3}[:=]\s{0,3})(?:(?:bearer|basic)\s+)?(?:"[^"]{1,2000}"|'[^']{1,2000}'|[^\s"',;&]{1,2000})/gi;
 /** Credentials of an Authorization header (RFC 9110, 11.4). */
 const scheme = /\b(bearer|basic)\s+[\w.~+/=-]{6,}/gi;
-const userInfo = /\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/@]{1,500}@/gi;
+/** A password may have "/", "?" and "#" as a person writes it, where what follows the ":" is no port. */
+const userInfo =
+  /\b([a-z][a-z0-9+.-]{0,20}:\/\/)(?:[^\s/@]{1,500}|[^\s/@:?#]{1,200}:(?!\d{1,5}[/?#])[^\s@"'<>]{1,500})@/gi;
 
 /** Whether a text has a token with a known beginning. */
 export function hasToken(text: string): boolean {

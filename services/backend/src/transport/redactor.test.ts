@@ -48,6 +48,8 @@ describe('what servers are not to repeat', () => {
     ['Authorization: Bearer abc.def-ghi', 'Authorization: [secret]'],
     ['got bearer abcdefghij', 'got bearer [secret]'],
     ['postgres://me:hunter2@db/x', 'postgres://[secret]@db/x'],
+    ['postgres://me:hun/ter?2@db/x', 'postgres://[secret]@db/x'],
+    ['http://127.0.0.1:80/@of/pkg', 'http://127.0.0.1:80/@of/pkg'],
     ['ghp_0123456789abcdef', '[secret]'],
     ['\u001B[2Jgone\u0007\nsecond', '[2Jgone second'],
   ])("frees the operator's log of %j", (text, clean) => {
