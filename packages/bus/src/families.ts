@@ -121,7 +121,7 @@ export const families = {
     tokens: ['worker'],
     from: ['backend', 'session'],
     hears: ['session'],
-    to: 'each session worker that may be there',
+    to: 'each session worker that may be there; as `session-find-at.young`, those that have just started',
     carries: 'FindCommand',
     request: findCommand,
     answers: 'HoldReply, once',
