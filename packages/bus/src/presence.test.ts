@@ -275,6 +275,33 @@ it('a process that is connected again knows a worker that started meanwhile as s
   other.stop();
 });
 
+it('a worker knows for how long others have heard of it over its present connection', async () => {
+  const heart = new Heartbeat<object>({
+    bus,
+    clock,
+    subject: signs,
+    sign: (isLeaving) => ({ worker: own, isLeaving, reconnects: bus.reconnects }),
+  });
+  const publish = vi.spyOn(bus, 'publish').mockImplementation(() => undefined);
+  const heardFor = [heart.heardForMs];
+  const passing = async (): Promise<void> => {
+    await vi.advanceTimersByTimeAsync(2 * presenceMs);
+    heardFor.push(heart.heardForMs);
+  };
+  // Its first signs are lost, the later ones are not.
+  await heart.start();
+  await passing();
+  publish.mockRestore();
+  await passing();
+  await passing();
+  bus.reconnects += 1;
+  heardFor.push(heart.heardForMs);
+  await passing();
+  await passing();
+  heart.stop();
+  expect(heardFor).toEqual([0, 0, presenceMs, 3 * presenceMs, 0, presenceMs, 3 * presenceMs]);
+});
+
 it('a worker answers no other one before its first sign, nor after its last one', async () => {
   const heard: boolean[] = [];
   await bus.subscribe(signs, ({ isLeaving }) => void heard.push(isLeaving));

@@ -76,7 +76,7 @@ export interface PresenceWatchOptions<S extends Sign> extends PresenceOptions<S>
 
 export class PresenceWatch<S extends Sign> {
   readonly #options: PresenceWatchOptions<S>;
-  readonly #workers = new Map<WorkerId, { readonly sign: S; heardAt: number }>();
+  readonly #workers = new Map<WorkerId, { readonly sign: S; heardAt: number; readonly connectedAt: number }>();
   /** Workers that are silent and did not say that they leave. */
   readonly #missing = new Map<WorkerId, { readonly sign: S; heardAt: number }>();
   /** Workers that are alive and speak another format, with the time of their last sign. */
@@ -106,7 +106,7 @@ export class PresenceWatch<S extends Sign> {
   #returnedAt = -Infinity;
   /** Workers that were there before that, and have given no sign since. */
   readonly #awaited = new Set<WorkerId>();
-  /** Time of the last sign before it was cut off from the bus last. */
+  /** Time before it was cut off from the bus last, at which it heard each other worker; -Infinity if it knew none. */
   #cutAt = -Infinity;
   /** Milliseconds for which it had watched before it was cut off from the bus last. */
   #watchedMs = 0;
@@ -260,7 +260,10 @@ export class PresenceWatch<S extends Sign> {
     return this.#watchedMs > 2 * presenceMs && this.#hears(performance.now());
   }
 
-  /** Milliseconds since the last sign that came before this process was cut off from the bus last: a worker that it does not know has started since then. */
+  /**
+   * Milliseconds since this process was surely not cut off from the bus: the oldest of the last signs that the other workers gave before. A worker that it does not
+   * know has started since then. Its own signs prove nothing, since they come back to it across one NATS node. Infinite if it knew no other worker, or was never cut off.
+   */
   get sinceCutMs(): number {
     return performance.now() - this.#cutAt;
   }
@@ -312,15 +315,18 @@ export class PresenceWatch<S extends Sign> {
       for (const heard of [...this.#workers.values(), ...this.#missing.values()]) heard.heardAt = now;
     this.#lastHeardAt = now;
     if (!this.isBehind) this.#hearConnected(sign, now);
-    if (!canTalk(sign.formats)) {
-      if (sign.isLeaving) this.#foreign.delete(sign.worker);
-      else this.#foreign.set(sign.worker, now);
-      return;
-    }
+    if (canTalk(sign.formats)) this.#hearOwn(sign, now);
+    else if (sign.isLeaving) this.#foreign.delete(sign.worker);
+    else this.#foreign.set(sign.worker, now);
+  }
+
+  /** Hears a worker that speaks a format of this version. */
+  #hearOwn(sign: S, now: number): void {
     const wasMissing = this.#missing.delete(sign.worker);
     const before = this.#workers.get(sign.worker);
     const isKnown = this.#workers.delete(sign.worker);
-    if (!sign.isLeaving) this.#workers.set(sign.worker, { sign, heardAt: now });
+    const connectedAt = this.isBehind ? (before?.connectedAt ?? -Infinity) : now;
+    if (!sign.isLeaving) this.#workers.set(sign.worker, { sign, heardAt: now, connectedAt });
     this.#options.heard?.(sign, before?.sign);
     if (isKnown === sign.isLeaving) this.#setAlive();
     if (sign.isLeaving) this.#leftAt = now;
@@ -346,10 +352,15 @@ export class PresenceWatch<S extends Sign> {
     if (!this.isBehind) return;
     this.#reconnects = this.#options.bus.reconnects;
     this.#isHeard = false;
-    this.#cutAt = this.#heardThenAt;
+    this.#cutAt = this.#othersHeardAt();
     this.#watchedMs = this.#heardThenAt - (this.#startedAt ?? Infinity);
     this.#awaitThose();
     this.#options.disturbed();
+  }
+
+  #othersHeardAt(): number {
+    const others = [...this.#workers].filter(([worker]) => worker !== this.#options.self);
+    return others.length === 0 ? -Infinity : Math.min(...others.map(([, { connectedAt }]) => connectedAt));
   }
 
   /** Awaits the workers that gave signs until this process was cut off. */
@@ -406,6 +417,8 @@ export class Heartbeat<More extends object> {
   #beatAt = -Infinity;
   #isGiven = false;
   #reconnects = 0;
+  /** The first sign that came back over a connection: the number of reconnects before that, and the time. */
+  #first: { readonly reconnects: number; readonly at: number } | undefined;
 
   constructor(options: HeartbeatOptions<More>) {
     this.#options = options;
@@ -420,6 +433,12 @@ export class Heartbeat<More extends object> {
     );
   }
 
+  /** Milliseconds since the first sign of this worker came back over the connection that it has now: others have heard of it since then. 0 until then. */
+  get heardForMs(): number {
+    const { bus } = this.#options;
+    return bus.connected && this.#first?.reconnects === bus.reconnects ? performance.now() - this.#first.at : 0;
+  }
+
   /** Gives no signs in one process, where no part can be gone alone. */
   async start(): Promise<void> {
     const { bus, subject, sign, returned } = this.#options;
@@ -430,6 +449,8 @@ export class Heartbeat<More extends object> {
       if (heard.worker !== worker) return;
       const silentMs = performance.now() - this.#heardAt;
       this.#heardAt = performance.now();
+      if (heard.reconnects === bus.reconnects && this.#first?.reconnects !== heard.reconnects)
+        this.#first = { reconnects: heard.reconnects, at: this.#heardAt };
       const wasAway = silentMs > silenceMs || bus.reconnects !== this.#reconnects;
       this.#reconnects = bus.reconnects;
       if (wasAway) returned?.();

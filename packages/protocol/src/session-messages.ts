@@ -282,6 +282,8 @@ export interface Presence {
   readonly reconnects: number;
   /** Number of sessions that it holds, by which workers with more give it some; left out by edges. */
   readonly sessions?: number;
+  /** Whether it listens on `session-find-at.young` while it is young; 0.3.0 does not, and leaves this out, as edges do. */
+  readonly hearsYoung?: boolean;
 }
 
 /** An edge's sign of life, every `presenceMs`. */

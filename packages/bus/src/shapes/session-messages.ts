@@ -207,7 +207,9 @@ export const findCommand = shape<FindCommand>(fields<FindCommand>({ key: token }
 export const findReply = shape<FindReply>(fields<FindReply>({ worker: token }));
 export const holdReply = shape<HoldReply>(fields<HoldReply>({ isHeld: flag }));
 export const takenNotice = shape<TakenNotice>(fields<TakenNotice>({ key: token }));
-export const presence = sign<Presence>(fields<Presence>({ ...signs, sessions: optional(count) }));
+export const presence = sign<Presence>(
+  fields<Presence>({ ...signs, sessions: optional(count), hearsYoung: optional(flag) }),
+);
 export const heldReaders = shape<HeldReaders>(fields<HeldReaders>({ readers: streams }));
 export const lateMessage = shape<LateMessage>(fields<LateMessage>({ key: token, posted }));
 export const lateReply = shape<LateReply>(fields<LateReply>({ outcome: oneOf('taken', 'closed', 'gone') }));

@@ -68,7 +68,7 @@ export const samples: Samples = {
   'session-find': { request: { key }, reply: { worker } },
   'session-find-at': { request: { key }, reply: { isHeld: true } },
   'session-taken': { request: { key } },
-  presence: { request: sign },
+  presence: { request: { ...sign, sessions: 4, hearsYoung: true } },
   'edge-presence': { request: sign },
   'edge-readers': { request: { readers: [stream] }, reply: { readers: [] } },
   session: {

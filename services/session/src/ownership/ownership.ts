@@ -1,5 +1,5 @@
 /** The sessions of one worker: how they are opened, found, taken over and handed over, and the subscriptions by which others ask for that. */
-import { Heartbeat, sessionsBucket, subjects, type KeyValue, type Subscription } from '@omnibus/bus';
+import { Heartbeat, sessionsBucket, subjects, type KeyValue, type Subscription, type Watch } from '@omnibus/bus';
 import type {
   AdoptCommand,
   AdoptReply,
@@ -19,9 +19,10 @@ import type { SessionHost } from '../stateful/session-host.ts';
 import { Adoption } from './adoption.ts';
 import { Balance } from './balance.ts';
 import { Opening } from './opening.ts';
-import { Peers, youngMs } from './peers.ts';
+import { Peers } from './peers.ts';
 import { SessionRecords } from './records.ts';
 import { Sessions, type SessionsOptions } from './sessions.ts';
+import { answerWhileYoung } from './young.ts';
 
 /** What sessions use of the worker's ownership. */
 export type OwnedHost = Pick<SessionHost, 'isSure' | 'sessionWorkers' | 'confirm' | 'passOn' | 'hasRoomFor'>;
@@ -48,14 +49,14 @@ export class Ownership<Host extends SessionHost> {
   readonly peers: Peers;
   readonly #options: OwnershipOptions<Host>;
   readonly #records: SessionRecords;
-  readonly #heart: Heartbeat<Pick<Presence, 'sessions'>>;
+  readonly #heart: Heartbeat<Pick<Presence, 'sessions' | 'hearsYoung'>>;
   readonly #opening: Opening;
   readonly #adoption: Adoption;
   readonly #balance: Balance;
   /** Subscriptions by which sessions are opened and taken over. */
   #inlets: Subscription[] = [];
-  /** Subscription to questions for workers that have just started. */
-  #young: Subscription | undefined;
+  /** Waits until this worker is no longer young. */
+  #young: Watch | undefined;
   /** Subscription to the commands for sessions that this worker holds. */
   #commands: Subscription | undefined;
 
@@ -71,7 +72,7 @@ export class Ownership<Host extends SessionHost> {
       taken: (key) => this.sessions.lose(key),
     });
     const peers = new Peers({ bus, wheel, worker, answer: () => this.#heart.answer() });
-    this.#heart = new Heartbeat<Pick<Presence, 'sessions'>>({
+    this.#heart = new Heartbeat<Pick<Presence, 'sessions' | 'hearsYoung'>>({
       bus,
       clock: wheel,
       subject: subjects.presence,
@@ -80,6 +81,7 @@ export class Ownership<Host extends SessionHost> {
         isLeaving,
         reconnects: bus.reconnects,
         sessions: this.sessions.held.size,
+        hearsYoung: true,
       }),
       returned: () => void this.sessions.verify(),
     });
@@ -122,7 +124,6 @@ export class Ownership<Host extends SessionHost> {
    */
   async open(heard: () => Promise<void>): Promise<void> {
     await this.#heart.start();
-    this.#options.wheel.schedule(youngMs, () => this.#young?.close());
     if (this.#options.bus.isShared) await heard();
     this.#inlets = await this.#openInlets();
     this.sessions.sweepLater();
@@ -131,7 +132,7 @@ export class Ownership<Host extends SessionHost> {
 
   /** Answers other workers and edges. These subscriptions stay until the end: a worker that leaves is still asked what it works on. */
   async #answerWorkers(): Promise<void> {
-    const { bus, worker } = this.#options;
+    const { bus, wheel, worker } = this.#options;
     const { held } = this.sessions;
     await bus.subscribe(subjects.sessionStreams(worker), ({ key, streams }, reply) =>
       reply({ key, streams: held.byKey.get(key)?.session.streams.unanswered(streams) ?? [] }),
@@ -143,10 +144,11 @@ export class Ownership<Host extends SessionHost> {
     await bus.subscribe(subjects.sessionFind, ({ key }, reply) => {
       if (this.sessions.find(key) !== undefined) reply({ worker });
     });
-    const answerHeld = ({ key }: FindCommand, reply: (answer: HoldReply) => void): void =>
+    const answer = ({ key }: FindCommand, reply: (answer: HoldReply) => void): void =>
       reply({ isHeld: this.sessions.find(key) !== undefined });
-    await bus.subscribe(subjects.sessionFindAt(worker), answerHeld);
-    this.#young = await bus.subscribe(subjects.sessionFindYoung, answerHeld);
+    await bus.subscribe(subjects.sessionFindAt(worker), answer);
+    // In one process no worker can be cut off from another.
+    if (bus.isShared) this.#young = await answerWhileYoung({ bus, wheel, heart: this.#heart, answer });
   }
 
   /** Takes new sessions, and those of workers that are gone. */
@@ -180,6 +182,7 @@ export class Ownership<Host extends SessionHost> {
   async leave(): Promise<void> {
     if (!this.#options.bus.isShared) return;
     await this.#commands?.drain();
+    this.#young?.close();
     this.#heart.stop();
     this.peers.stop();
   }

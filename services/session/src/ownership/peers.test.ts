@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { MemoryBus, subjects, type Watch } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { newRequestKey, newWorkerId, ownFormats, type WorkerId } from '@omnibus/protocol';
+import { newRequestKey, newWorkerId, ownFormats, type Presence, type WorkerId } from '@omnibus/protocol';
 import { WorkerUnderTest } from '../worker-under-test.ts';
 import { Peers } from './peers.ts';
 
@@ -79,46 +79,83 @@ it('a worker that gave no sign so far is found by a question to all, which lasts
   expect(found).toEqual([there, undefined]);
 });
 
-it('after a short cut, NATS says at once that no worker has started meanwhile, if all known ones are of a version that would have it said', async () => {
-  const say = async (worker: WorkerId, sessions?: number): Promise<void> => {
-    const counted = sessions === undefined ? {} : { sessions };
-    bus.publish(subjects.presence, {
-      worker,
-      formats: ownFormats,
-      isLeaving: false,
-      reconnects: bus.reconnects,
-      ...counted,
-    });
-    await vi.advanceTimersByTimeAsync(0);
-  };
-  const key = newRequestKey();
-  /** @returns whether it is known at once that no other worker holds the session. */
-  const isKnown = async (): Promise<boolean> => {
-    const found: unknown[] = [];
-    void peers.findNew(key).then((worker) => found.push(worker));
-    await vi.advanceTimersByTimeAsync(0);
-    const atOnce = found.length;
-    await vi.advanceTimersByTimeAsync(400);
-    expect(found).toEqual([undefined]);
-    return atOnce === 1;
-  };
-  await bus.subscribe(subjects.sessionFind, (_question, reply) => reply({ worker: here }));
-  await say(there, 4);
+type Members = Partial<Presence>;
+const current: Members = { sessions: 4, hearsYoung: true };
+
+async function say(worker: WorkerId, members: Members): Promise<void> {
+  const { reconnects } = bus;
+  bus.publish(subjects.presence, { worker, formats: ownFormats, isLeaving: false, reconnects, ...members });
+  await vi.advanceTimersByTimeAsync(0);
+}
+
+/** @returns how often NATS was asked for young workers, and whether that was enough to know that no other one holds the session. */
+async function askedForNew(): Promise<{ readonly times: number; readonly isKnown: boolean }> {
+  let isKnown = true;
+  const everyone = await bus.subscribe(subjects.sessionFind, () => void (isKnown = false));
+  const asked = vi.spyOn(bus, 'request');
+  const found: unknown[] = [];
+  void peers.findNew(newRequestKey()).then((worker) => found.push(worker));
+  await vi.advanceTimersByTimeAsync(600);
+  expect(found).toEqual([undefined]);
+  const times = asked.mock.calls.filter(([to]) => to.name === subjects.sessionFindYoung.name).length;
+  asked.mockRestore();
+  everyone.close();
+  return { times, isKnown };
+}
+
+const notKnown = { times: 0, isKnown: false };
+
+it('after a short cut, NATS says twice that no worker has started meanwhile, and no worker is waited for', async () => {
+  await say(there, current);
   // It was not cut off.
-  expect(await isKnown()).toBe(false);
-  await say(there, 4);
+  expect(await askedForNew()).toEqual(notKnown);
+  await say(there, current);
   bus.reconnect();
-  expect(await isKnown()).toBe(true);
+  expect(await askedForNew()).toEqual({ times: 2, isKnown: true });
   const young = await bus.subscribe(subjects.sessionFindYoung, (_question, reply) => reply({ isHeld: false }));
-  expect(await isKnown()).toBe(false);
+  expect(await askedForNew()).toEqual({ times: 1, isKnown: false });
   young.close();
-  await say(there);
-  expect(await isKnown()).toBe(false);
-  await say(there, 4);
-  expect(await isKnown()).toBe(true);
-  await vi.advanceTimersByTimeAsync(1_000);
-  await say(there, 4);
-  expect(await isKnown()).toBe(false);
+  // The cut began more than two seconds ago.
+  await vi.advanceTimersByTimeAsync(900);
+  await say(there, current);
+  expect(await askedForNew()).toEqual(notKnown);
+});
+
+it('a young worker that NATS knows of at the second question alone is found', async () => {
+  await say(there, current);
+  bus.reconnect();
+  const asked = askedForNew();
+  await vi.advanceTimersByTimeAsync(20);
+  await bus.subscribe(subjects.sessionFindYoung, (_question, reply) => reply({ isHeld: false }));
+  expect(await asked).toEqual({ times: 2, isKnown: false });
+});
+
+it.each([
+  [
+    'is of 0.3.0, which counts its sessions in its signs',
+    { sessions: 4, formats: { ...ownFormats, version: '0.3.0' } },
+  ],
+  ['speaks another format', { ...current, formats: { version: '9.0.0', says: 9, reads: [9, 9] } }],
+] as const)('while a worker may be there that %s, new ones of its version are waited for', async (_why, members) => {
+  await say(there, current);
+  await say(newWorkerId('session'), members);
+  bus.reconnect();
+  expect(await askedForNew()).toEqual(notKnown);
+});
+
+it('after a cut that no other worker bounds by its signs, new ones are waited for', async () => {
+  await say(here, current);
+  bus.reconnect();
+  expect(await askedForNew()).toEqual(notKnown);
+  await say(there, current);
+  // It hears itself and a third worker across the one NATS node that it reaches.
+  await vi.advanceTimersByTimeAsync(1_900);
+  await say(here, current);
+  await say(newWorkerId('session'), current);
+  bus.reconnect();
+  await vi.advanceTimersByTimeAsync(200);
+  await say(there, current);
+  expect(await askedForNew()).toEqual(notKnown);
 });
 
 it('a worker that starts gives no sign of life for another one before it takes sessions', async () => {
@@ -128,7 +165,10 @@ it('a worker that starts gives no sign of life for another one before it takes s
     const shared = new SharedBus(onFault);
     const [subscribe, publish] = [shared.subscribe.bind(shared), shared.publish.bind(shared)];
     vi.spyOn(shared, 'publish').mockImplementation((to, payload) => {
-      if (to.name === subjects.presence.name && (payload as { worker: WorkerId }).worker !== there) order.push('sign');
+      if (to.name === subjects.presence.name && (payload as Presence).worker !== there) {
+        order.push('sign');
+        expect(payload).toMatchObject({ hearsYoung: true });
+      }
       publish(to, payload);
     });
     vi.spyOn(shared, 'subscribe').mockImplementation(async (to, handler, options) => {

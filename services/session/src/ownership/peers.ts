@@ -7,10 +7,10 @@ import type { Share } from './balance.ts';
 /** Milliseconds that workers without a sign of life so far have to answer that they hold a session. */
 const unheardMs = 300;
 
-/** Milliseconds since it gave its first sign in which a worker counts as young. */
-export const youngMs = 3_000;
-/** A worker that started so many milliseconds ago is still young, though its clock and its messages are late. */
+/** A worker that started so many milliseconds ago is still young (`youngMs`), though its clock and its messages are late. */
 const surelyYoungMs = 2_000;
+/** Milliseconds after which the question for young workers is repeated: NATS nodes that have found each other again say at first what they knew before. */
+const youngAgainMs = 100;
 
 export interface PeersOptions {
   readonly bus: Bus;
@@ -135,14 +135,24 @@ export class Peers {
   }
 
   /**
-   * Asks for a worker that started while this one was cut off, and holds a session. After a short cut such a worker is young: NATS says at once if there is none.
-   * Those of old versions, which do not say how many sessions they hold, do not listen as young ones.
+   * Asks for a worker that started while this one was cut off, and holds a session. After a short cut such a worker is young: if NATS says twice that there is none,
+   * there is none. Those of version 0.3.0 do not listen as young ones: while one may be there, another one may have started.
    * @returns as `find`.
    */
   async findNew(key: SessionKey): Promise<WorkerId | 'silence' | undefined> {
-    const isShort = this.#watch.sinceCutMs < surelyYoungMs;
-    const areOwn = this.#watch.signs.every(({ sessions }) => sessions !== undefined);
-    return isShort && areOwn && (await this.#areNoneYoung(key)) ? undefined : this.find(key);
+    for (const afterMs of [0, youngAgainMs]) {
+      if (afterMs > 0) await new Promise<void>((resolve) => void this.#options.wheel.schedule(afterMs, resolve));
+      const isShort = this.#watch.sinceCutMs < surelyYoungMs;
+      if (!isShort || !this.#hearYoung || !(await this.#areNoneYoung(key))) return this.find(key);
+    }
+    return undefined;
+  }
+
+  /** Whether each worker that may be there says that workers of its version listen while they are young. */
+  get #hearYoung(): boolean {
+    const { signs } = this.#watch;
+    const hearing = new Set(signs.filter(({ hearsYoung }) => hearsYoung === true).map(({ worker }) => worker));
+    return this.others.every((worker) => hearing.has(worker));
   }
 
   #areNoneYoung(key: SessionKey): Promise<boolean> {
