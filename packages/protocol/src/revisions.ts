@@ -17,6 +17,8 @@ export const latestLegacyRevision: LegacyRevision = '2025-11-25';
 export interface RevisionFeatures {
   /** JSON-RPC arrays are accepted (only 2025-03-26, basic, Batching). */
   readonly batching: boolean;
+  /** A server may know its client by a session (until 2025-11-25); over Streamable HTTP it gives an id, also to clients of 2024-11-05. */
+  readonly sessions: boolean;
   /** Completion is a declared capability (2025-03-26); before, a server may support it without declaring it. */
   readonly completionCapability: boolean;
   /** `MCP-Protocol-Version` is sent on every request after `initialize` (2025-06-18, Protocol Version Header). */
@@ -38,6 +40,7 @@ export interface RevisionFeatures {
 const features: Record<Revision, RevisionFeatures> = {
   '2024-11-05': {
     batching: false,
+    sessions: true,
     completionCapability: false,
     versionHeader: false,
     primingEvent: false,
@@ -49,6 +52,7 @@ const features: Record<Revision, RevisionFeatures> = {
   },
   '2025-03-26': {
     batching: true,
+    sessions: true,
     completionCapability: true,
     versionHeader: false,
     primingEvent: false,
@@ -60,6 +64,7 @@ const features: Record<Revision, RevisionFeatures> = {
   },
   '2025-06-18': {
     batching: false,
+    sessions: true,
     completionCapability: true,
     versionHeader: true,
     primingEvent: false,
@@ -71,6 +76,7 @@ const features: Record<Revision, RevisionFeatures> = {
   },
   '2025-11-25': {
     batching: false,
+    sessions: true,
     completionCapability: true,
     versionHeader: true,
     primingEvent: true,
@@ -82,6 +88,7 @@ const features: Record<Revision, RevisionFeatures> = {
   },
   '2026-07-28': {
     batching: false,
+    sessions: false,
     completionCapability: true,
     versionHeader: true,
     primingEvent: false,

@@ -227,6 +227,45 @@ describe('a server over HTTP', () => {
     expect(sessions(up)).toEqual(['session-2', 'session-3', 'session-2', 'session-1', 'session-1']);
   });
 
+  it.for(['legacy', 'modern', 'both'] as const)(
+    'of era "%s" that begins a session with a later answer gives no caller the session of another',
+    async (era) => {
+      const counted = new Map<string, number>();
+      const introduction = { capabilities: { tools: {} }, serverInfo: { name: 'late', version: '1' } };
+      const fresh = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' };
+      const results: Record<string, (session: string) => JsonObject | undefined> = {
+        initialize: () => (era === 'modern' ? undefined : { ...introduction, protocolVersion: '2025-11-25' }),
+        'server/discover': () =>
+          era === 'legacy' ? undefined : { ...introduction, ...fresh, supportedVersions: ['2026-07-28'] },
+        'tools/list': () => ({ ...fresh, tools: [{ name: 'count', inputSchema: { type: 'object' } }] }),
+        'tools/call': (session) => {
+          counted.set(session, (counted.get(session) ?? 0) + 1);
+          return { resultType: 'complete', content: [{ type: 'text', text: String(counted.get(session)) }] };
+        },
+      };
+      await using up = await AdapterUnderTest.start({
+        says: ({ id, method, session = newRequestKey() }, response) => {
+          const result = results[method]?.(session);
+          if (id === undefined || result === undefined) return undefined;
+          const type = { 'content-type': 'application/json' };
+          response
+            .writeHead(200, method.startsWith('tools/') ? { ...type, 'mcp-session-id': session } : type)
+            .end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+          return 'silence';
+        },
+        hasSessions: false,
+      });
+      await up.adapter.firstAttempt;
+      const [one, two] = [newSession(), newSession()];
+      expect(await counts(up, [one, { principal: ann }], [two, { principal: bob }], [one, { principal: ann }])).toEqual(
+        [1, 1, 1],
+      );
+      expect(
+        await counts(up, [newSession(), alone(ann)], [newSession(), alone(bob)], [newSession(), alone(ann)]),
+      ).toEqual([1, 1, 1]);
+    },
+  );
+
   it('that keeps none is talked to over one connection', async () => {
     await using up = await AdapterUnderTest.start({ hasSessions: false });
     await calls(up);

@@ -8,6 +8,7 @@
  */
 import { Link, Ring } from '@omnibus/collections';
 import {
+  featuresOf,
   idKey,
   isJsonRpcId,
   isObject,
@@ -249,9 +250,14 @@ export class StreamableHttpTransport implements Transport {
     this.#enter(session);
   }
 
-  /** A later answer names another session: the official SDK clients follow the newest id. */
+  /**
+   * A later answer names another session: the official SDK clients follow the newest id. No session begins after the handshake, since callers may share a
+   * connection without one.
+   */
   renamed(session: unknown): void {
     const { repairs } = this.#options.limits;
+    if (this.#revision === undefined || !featuresOf(this.#revision).sessions) return;
+    if (this.#sessionId === undefined && this.#standing !== undefined) return;
     if (repairs === undefined || session === this.#sessionId || session === '' || !isUsableSession(session, repairs))
       return;
     repairs.note('new-session', 'Mcp-Session-Id');
