@@ -6,7 +6,7 @@ import type { JsonRpcMessage } from '@omnibus/protocol';
 import type { MessageLimits } from './incoming.ts';
 import type { ReadingShare } from './reading-budget.ts';
 import { connectionProblem, describeStatus } from './problems.ts';
-import { ResponseReader, silentObserver, type ResponseHeaders } from './response-reader.ts';
+import { ResponseReader, silentObserver } from './response-reader.ts';
 
 export interface DeliveryOptions {
   readonly limits: MessageLimits;
@@ -15,8 +15,10 @@ export interface DeliveryOptions {
   /** Called with messages that some servers send in the response to such a POST. */
   readonly message: (value: unknown) => void;
   readonly delivered: (message: JsonRpcMessage) => void;
-  /** The headers of a good answer to a POST have come. */
-  readonly started?: (headers: ResponseHeaders) => void;
+  /** The session in which a message is posted now; left out where the wire has none. */
+  readonly sessionId?: () => string | undefined;
+  /** A good answer names another session than that in which its message was posted. */
+  readonly renamed?: (session: string) => void;
   /** The message was refused or could not be delivered, and is not posted again. */
   readonly failed: (message: JsonRpcMessage, problem: string) => void;
 }
@@ -72,11 +74,13 @@ export class Delivery {
       new ResponseReader(
         {
           ...silentObserver,
+          sessionId: this.#options.sessionId?.(),
+          renamed: (status, session) => {
+            if (status < 300) this.#options.renamed?.(session);
+          },
           // Some servers never end the response.
-          started: (status, headers) => {
-            if (status >= 300) return;
-            this.#options.started?.(headers);
-            settled();
+          started: (status) => {
+            if (status < 300) settled();
           },
           message: (value) => this.#options.message(value),
           ended: (response) => {

@@ -26,7 +26,7 @@ export interface ResponseObserver {
   started?: ((status: number, headers: ResponseHeaders) => void) | undefined;
   /** The session in which the request was sent; undefined for none. */
   readonly sessionId?: string | undefined;
-  /** The headers name another session. Not called where `started` is. */
+  /** The headers name another session. Called before `started`. */
   renamed?: ((status: number, session: string) => void) | undefined;
   message(value: unknown): void;
   /** @param id of the request that the bad message was to answer; `null` when it was to answer none, undefined when it cannot be known. */
@@ -184,9 +184,8 @@ export class ResponseReader implements RedirectHandler {
     const coding =
       headers['content-encoding'] === undefined ? 'identity' : String(headers['content-encoding']).trim().toLowerCase();
     const { 'mcp-session-id': session } = headers;
-    if (this.#observer.started !== undefined) this.#observer.started(status, headers);
-    else if (typeof session === 'string' && session !== this.#observer.sessionId)
-      this.#observer.renamed?.(status, session);
+    if (typeof session === 'string' && session !== this.#observer.sessionId) this.#observer.renamed?.(status, session);
+    this.#observer.started?.(status, headers);
     if (this.#isOver) return;
     if (coding !== 'identity' && canUnpack(coding)) this.#unpacker = this.#createUnpacker(coding, controller);
     if (status >= 400) this.#mode = 'error';

@@ -13,8 +13,11 @@ afterEach(() => vi.useRealTimers());
 interface Posted {
   /** Of the standing stream: empty. */
   readonly body: JsonObject;
-  /** Begins the answer: a stream of events, or an error. @param type media type. */
-  begin(status: number, type?: string): void;
+  /** In which it was sent. */
+  readonly session: string | undefined;
+  isAborted: boolean;
+  /** Begins the answer: a stream of events, or an error. @param type media type. @param session that it names. */
+  begin(status: number, type?: string, session?: string): void;
   say(message: JsonObject): void;
   /** Writes an event. */
   write(data: string): void;
@@ -24,7 +27,7 @@ interface Posted {
 function connected() {
   const posted: Posted[] = [];
   const failed: (readonly [JsonRpcId, RequestFailure])[] = [];
-  const controller = { abort: () => undefined, pause: () => undefined, resume: () => undefined };
+  const gone: string[] = [];
   const transport = new StreamableHttpTransport(
     {
       url: 'http://127.0.0.1:1/mcp',
@@ -34,18 +37,32 @@ function connected() {
       reading: new ReadingBudget({ maxBytes: 1_000_000, onWait: () => undefined }).share(),
       openTimeoutMs: 1_000,
       dispatcher: {
-        dispatch({ body }: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler) {
-          const given = controller as unknown as Dispatcher.DispatchController;
+        dispatch({ body, headers }: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler) {
+          const given = {
+            abort: () => void (each.isAborted = true),
+            pause: () => undefined,
+            resume: () => undefined,
+          } as unknown as Dispatcher.DispatchController;
           const write = (data: string): void => handler.onResponseData?.(given, Buffer.from(`data: ${data}\n\n`));
-          handler.onRequestStart?.(given, {});
-          posted.push({
+          const each: Posted = {
             body: JSON.parse((body ?? '{}') as string) as JsonObject,
-            begin: (status, type = 'text/event-stream') =>
-              handler.onResponseStart?.(given, status, type === '' ? {} : { 'content-type': type }, undefined),
+            session: (headers as Record<string, string>)['mcp-session-id'],
+            isAborted: false,
+            begin: (status, type = 'text/event-stream', session) => {
+              const named = session === undefined ? {} : { 'mcp-session-id': session };
+              handler.onResponseStart?.(
+                given,
+                status,
+                type === '' ? named : { 'content-type': type, ...named },
+                undefined,
+              );
+            },
             say: (message) => write(JSON.stringify({ jsonrpc: '2.0', ...message })),
             write,
             end: () => handler.onResponseEnd?.(given, {}),
-          });
+          };
+          handler.onRequestStart?.(given, {});
+          posted.push(each);
           return true;
         },
       },
@@ -53,7 +70,7 @@ function connected() {
     {
       message: () => undefined,
       requestFailed: (id, failure) => failed.push([id, failure]),
-      sessionGone: () => undefined,
+      sessionGone: () => gone.push('session'),
       missed: () => undefined,
       lost: (problem) => expect.fail(problem),
       takesAfterText: () => false,
@@ -68,7 +85,7 @@ function connected() {
     answer.say({ id: `question-${id}`, method: 'elicitation/create', params: {} });
     return answer;
   };
-  return { transport, posted, failed, call };
+  return { transport, posted, failed, gone, call };
 }
 
 it('an answer that cannot be delivered ends its call, however many questions were dropped before', async () => {
@@ -134,3 +151,32 @@ it.each(['before', 'after'])(
     expect(failed).toEqual([[1, { kind: 'invalid', problem: expect.stringContaining('cannot be read') as string }]]);
   },
 );
+
+/** A connection after its handshake, in the session `first`; the standing stream is the last that was posted. */
+function inSession() {
+  const it = connected();
+  const { transport, posted } = it;
+  const ask = (id: number): Posted => {
+    transport.request({ jsonrpc: '2.0', id, method: 'tools/call', params: {} });
+    return posted.at(-1) as Posted;
+  };
+  const answer = (id: number, post: Posted, session: string): void => {
+    post.begin(200, 'text/event-stream', session);
+    post.say({ id, result: {} });
+    post.end();
+  };
+  answer(0, ask(0), 'first');
+  transport.agreed('2025-11-25');
+  transport.listen();
+  return { ...it, ask, answer };
+}
+
+it('the late answer to a notification does not bring back the session in which it was sent', () => {
+  const { transport, posted, ask, answer } = inSession();
+  transport.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9 } });
+  const notified = posted.at(-1) as Posted;
+  answer(1, ask(1), 'second');
+  notified.begin(202, '', 'first');
+  notified.end();
+  expect(ask(2).session).toBe('second');
+});

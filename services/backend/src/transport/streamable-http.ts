@@ -76,9 +76,8 @@ export class StreamableHttpTransport implements Transport {
       reading: options.reading,
       post: (body, reader) => this.#dispatch('POST', body, this.#headers, reader),
       message: (value) => observer.message(value, undefined),
-      started: ({ 'mcp-session-id': session }) => {
-        if (session !== undefined && this.#revision !== undefined) this.renamed(session);
-      },
+      sessionId: () => this.#sessionId,
+      renamed: (session) => this.renamed(session),
       delivered: (message) => void this.#forgetQuestion(message),
       failed: (message, problem) => this.#undelivered(message, problem),
     });
@@ -254,7 +253,7 @@ export class StreamableHttpTransport implements Transport {
    * A later answer names another session: the official SDK clients follow the newest id. No session begins after the handshake, since callers may share a
    * connection without one.
    */
-  renamed(session: unknown): void {
+  renamed(session: string): void {
     const { repairs } = this.#options.limits;
     if (this.#revision === undefined || !featuresOf(this.#revision).sessions) return;
     if (this.#sessionId === undefined && this.#standing !== undefined) return;
