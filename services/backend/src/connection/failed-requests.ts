@@ -53,11 +53,13 @@ export class FailedRequests {
       failure.kind === 'session-gone' &&
       pending.state === 'sent' &&
       pending.method !== 'initialize' &&
-      pending.dialect.renewsSession &&
-      (!isCurrent || !isReady() || renewal.take())
+      pending.dialect.renewsSession
     ) {
-      this.#holdForNewSession(id as number, pending, isCurrent);
-      return;
+      const needsNew = isCurrent && failure.hasNewer !== true;
+      if (!needsNew || !isReady() || renewal.take()) {
+        this.#holdForNewSession(id as number, pending, needsNew);
+        return;
+      }
     }
     if (failure.kind === 'refused' && failure.error !== undefined && pending.dialect.refusesInBody) {
       circuit.isWell();
@@ -115,12 +117,13 @@ export class FailedRequests {
     };
   }
 
-  #holdForNewSession(id: number, pending: PendingRequest, isCurrent: boolean): void {
+  /** @param needsNew whether no new session is open yet. */
+  #holdForNewSession(id: number, pending: PendingRequest, needsNew: boolean): void {
     const { isReady, renew, sendAgain } = this.#options;
     pending.state = 'held';
     if (!isReady()) return;
-    if (isCurrent) renew();
-    else sendAgain(id, pending); // C3: the new session is open already.
+    if (needsNew) renew();
+    else sendAgain(id, pending); // C3
   }
 }
 

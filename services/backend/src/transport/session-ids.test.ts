@@ -76,6 +76,37 @@ it('a session id that each answer replaces is followed', async () => {
   expect(await answersTwoCalls(strict((_method, count) => `session-${count}`))).toEqual(['new-session']);
 });
 
+it('a call that is refused with 404 in a replaced session is made again in the present one', async () => {
+  const held = Promise.withResolvers<void>();
+  let calls = 0;
+  await using it = await AdapterUnderTest.start(
+    {
+      says: async ({ id, method, session: sent }, response) => {
+        if (method !== 'tools/call') return undefined;
+        calls += 1;
+        if (calls === 2) {
+          await held.promise;
+          response.writeHead(404).end();
+        } else {
+          response
+            .writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'newer' })
+            .end(JSON.stringify({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: String(sent) }] } }));
+        }
+        return 'silence';
+      },
+    },
+    { era: 'legacy' },
+  );
+  await it.adapter.firstAttempt;
+  const act = (): Promise<unknown> => it.call(session, 'tools/call', { name: 'act' });
+  const [first, second] = [act(), act()];
+  await expect.poll(() => calls).toBe(2);
+  expect(await first).toMatchObject({ kind: 'result' });
+  held.resolve();
+  expect(await second).toMatchObject({ kind: 'result', result: { content: [{ text: 'newer' }] } });
+  expect(it.count('initialize')).toBe(1);
+});
+
 it('with validation: enforce, neither is', async () => {
   for (const says of [
     strict((method) => (method === 'initialize' ? 'a b' : undefined)),

@@ -15,14 +15,14 @@ export interface StandingStreamOptions {
   readonly observer: TransportObserver;
   readonly limits: MessageLimits;
   readonly reading: ReadingShare;
+  /** The present session; undefined for none. */
+  readonly session: () => string | undefined;
   readonly get: (lastEventId: string | undefined, reader: ResponseReader) => void;
   readonly message: (value: unknown) => void;
   /** As in `ResponseObserver`. */
   readonly invalid: ResponseObserver['invalid'];
   /** The stream was refused or has ended; it may be opened again. */
   readonly stopped: () => void;
-  /** The stream was open before, and is now refused in the way in which servers refuse an unknown session. */
-  readonly sessionGone: () => void;
   /** The server can no longer be reached. */
   readonly lost: (problem: string) => void;
 }
@@ -63,8 +63,9 @@ export class StandingStream {
   open(): void {
     if (this.#isClosed) return;
     this.#isStopped = false;
-    const { observer, limits, reading, get, message, invalid, sessionGone, lost } = this.#options;
+    const { observer, limits, reading, get, message, invalid, session, lost } = this.#options;
     const openedAt = performance.now();
+    const openedIn = session();
     this.#attempts += 1;
     const again = (): void => {
       if (this.#isClosed) return;
@@ -72,10 +73,8 @@ export class StandingStream {
       this.#timer = setTimeout(() => this.open(), this.#reconnecting.next());
     };
     const later = (): void => {
-      this.#timer = setTimeout(
-        () => this.open(),
-        Math.min(refusedMs * 2 ** Math.min(this.#refusals, 20), maxRefusedMs),
-      );
+      const pauseMs = Math.min(refusedMs * 2 ** Math.min(this.#refusals, 20), maxRefusedMs);
+      this.#timer = setTimeout(() => this.open(), pauseMs);
       this.#refusals += 1;
     };
     this.#reader = new ResponseReader(
@@ -106,8 +105,8 @@ export class StandingStream {
           if (neverOffered.has(status)) return;
           later();
           // Right after a handshake this only means that there is no stream; calls will show whether the session is known.
-          if (this.#hasStood && (status === 404 || status === 410 || (status < 500 && saysSessionGone(errorBody))))
-            sessionGone();
+          if (!this.#hasStood || openedIn === undefined || openedIn !== session()) return;
+          if (status === 404 || status === 410 || (status < 500 && saysSessionGone(errorBody))) observer.sessionGone();
         },
         failed: (error, isSent) => {
           if (!this.#stop()) return;

@@ -180,3 +180,52 @@ it('the late answer to a notification does not bring back the session in which i
   notified.end();
   expect(ask(2).session).toBe('second');
 });
+
+it('a 404 is judged by the session in which the request was sent', () => {
+  const { failed, ask, answer } = inSession();
+  const [old, renaming] = [ask(1), ask(2)];
+  answer(2, renaming, 'second');
+  const present = ask(3);
+  for (const post of [old, present]) {
+    post.begin(404, '');
+    post.end();
+  }
+  expect(failed).toMatchObject([
+    [1, { kind: 'session-gone', hasNewer: true }],
+    [3, { kind: 'session-gone', hasNewer: false }],
+  ]);
+});
+
+it('a 404 to a request that was sent without a session does not mean that it may be sent again', () => {
+  const { transport, posted, failed } = connected();
+  transport.agreed('2025-11-25');
+  const ask = (id: number): Posted => {
+    transport.request({ jsonrpc: '2.0', id, method: 'ping', params: {} });
+    return posted.at(-1) as Posted;
+  };
+  const [early, opening] = [ask(1), ask(2)];
+  opening.begin(200, 'text/event-stream', 'late');
+  early.begin(404, '');
+  early.end();
+  expect(failed).toMatchObject([[1, { kind: 'refused', httpStatus: 404 }]]);
+});
+
+it('a standing stream that is refused in a replaced session opens no new one', async () => {
+  const { posted, gone, ask, answer } = inSession();
+  const stream = posted.at(-1) as Posted;
+  stream.begin(200);
+  stream.end();
+  const refuse = async (before?: () => void): Promise<void> => {
+    const count = posted.length;
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(posted.length).toBe(count + 1);
+    const again = posted.at(-1) as Posted;
+    before?.();
+    again.begin(404, '');
+    again.end();
+  };
+  await refuse(() => answer(1, ask(1), 'second'));
+  expect(gone).toEqual([]);
+  await refuse();
+  expect(gone).toEqual(['session']);
+});

@@ -138,15 +138,13 @@ export class StreamableHttpTransport implements Transport {
       observer: this.observer,
       limits: this.#options.limits,
       reading: this.#options.reading,
+      session: () => this.#sessionId,
       get: (lastEventId, reader) => this.#dispatch('GET', undefined, this.#listenHeaders(lastEventId), reader),
       message: (value) => this.#heard(value),
       invalid: (problem, answered, question) => this.#misheard(problem, answered, question),
       stopped: () => {
         for (const open of this.#deferred)
           this.fail(open, { kind: 'lost', problem: 'the stream on which its answer was to come has ended' });
-      },
-      sessionGone: () => {
-        if (this.#sessionId !== undefined) this.observer.sessionGone();
       },
       lost: (problem) => this.#lose(problem),
     });
@@ -240,10 +238,7 @@ export class StreamableHttpTransport implements Transport {
     }
     if (!isUsableSession(session, repairs)) {
       open.reader?.abort();
-      this.fail(open, {
-        kind: 'invalid',
-        problem: unusableSession,
-      });
+      this.fail(open, { kind: 'invalid', problem: unusableSession });
       return;
     }
     this.#enter(session);
@@ -292,10 +287,14 @@ export class StreamableHttpTransport implements Transport {
       });
     else if (
       status === 404 &&
-      this.#sessionId !== undefined &&
+      open.sessionId !== undefined &&
       !answersRequest(errorBody, open.id, this.#options.limits)
     )
-      this.fail(open, { kind: 'session-gone', problem: 'the server has ended our session' });
+      this.fail(open, {
+        kind: 'session-gone',
+        problem: 'the server has ended our session',
+        hasNewer: open.sessionId !== this.#sessionId,
+      });
     else if (status < 400)
       this.fail(open, {
         kind: 'refused',

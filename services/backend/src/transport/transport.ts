@@ -15,8 +15,11 @@ import type {
 export type RequestFailure =
   /** The request never reached the server, so it was not executed. `hadNoCredentials`: it was not tried, since there are no credentials to send with it. */
   | { readonly kind: 'not-sent'; readonly problem: string; readonly hadNoCredentials?: boolean }
-  /** The server no longer knows our session, so the request was not executed (Streamable HTTP: 404 in answer to the request itself). */
-  | { readonly kind: 'session-gone'; readonly problem: string }
+  /**
+   * The server no longer knows the session in which the request was sent, so the request was not executed (Streamable HTTP: 404 in answer to the request itself).
+   * `hasNewer`: the transport has another session already, in which the request can be sent.
+   */
+  | { readonly kind: 'session-gone'; readonly problem: string; readonly hasNewer?: boolean }
   /**
    * The server refused the request with an HTTP error, which may have a JSON-RPC error; `isAnswer` when that has the request's id or none. `doubtsSession`:
    * it sounds as if the server did not know our session any more. `isChallenge`: it says how to show credentials.
