@@ -29,6 +29,12 @@ interface Sent {
   readonly settled: () => void;
 }
 
+/**
+ * Milliseconds in which a server may still answer a POST when nothing depends on that any more. Some never do, and each such POST would occupy a connection. It
+ * is not closed at once, since the server may run what is to be done in its handler of the POST.
+ */
+export const maxUnansweredMs = 10_000;
+
 const nothing = (): void => undefined;
 /** Pauses in milliseconds before an answer is posted again. */
 const pausesMs = [200, 1_000, 3_000];
@@ -36,6 +42,8 @@ const pausesMs = [200, 1_000, 3_000];
 export class Delivery {
   readonly #options: DeliveryOptions;
   readonly #timers = new Set<NodeJS.Timeout>();
+  /** Of POSTs that the server has not answered. */
+  readonly #readers = new Set<ResponseReader>();
   #isClosed = false;
 
   constructor(options: DeliveryOptions) {
@@ -50,6 +58,10 @@ export class Delivery {
   close(): void {
     this.#isClosed = true;
     for (const timer of this.#timers) clearTimeout(timer);
+    if (this.#readers.size === 0) return;
+    setTimeout(() => {
+      for (const reader of this.#readers) reader.abort();
+    }, maxUnansweredMs).unref();
   }
 
   #post(sent: Sent, pauses: readonly number[]): void {
@@ -69,35 +81,38 @@ export class Delivery {
       }, pause);
       this.#timers.add(timer);
     };
-    post(
-      body,
-      new ResponseReader(
-        {
-          ...silentObserver,
-          sessionId: this.#options.sessionId?.(),
-          renamed: (status, session) => {
-            if (status < 300) this.#options.renamed?.(session);
-          },
-          // Some servers never end the response.
-          started: (status) => {
-            if (status < 300) settled();
-          },
-          message: (value) => this.#options.message(value),
-          ended: (response) => {
-            const { status } = response;
-            if (status < 300) delivered(message);
-            else if (status >= 500 || status === 429) again(describeStatus(response));
-            else {
-              failed(message, describeStatus(response));
-              settled();
-            }
-          },
-          failed: (error, isSent) => again(connectionProblem(error, isSent)),
+    const reader = new ResponseReader(
+      {
+        ...silentObserver,
+        sessionId: this.#options.sessionId?.(),
+        renamed: (status, session) => {
+          if (status < 300) this.#options.renamed?.(session);
         },
-        limits,
-        reading,
-      ),
+        // Some servers never end the response.
+        started: (status) => {
+          if (status < 300) settled();
+        },
+        message: (value) => this.#options.message(value),
+        ended: (response) => {
+          const { status } = response;
+          this.#readers.delete(reader);
+          if (status < 300) delivered(message);
+          else if (status >= 500 || status === 429) again(describeStatus(response));
+          else {
+            failed(message, describeStatus(response));
+            settled();
+          }
+        },
+        failed: (error, isSent) => {
+          this.#readers.delete(reader);
+          again(connectionProblem(error, isSent));
+        },
+      },
+      limits,
+      reading,
     );
+    this.#readers.add(reader);
+    post(body, reader);
   }
 }
 

@@ -4,7 +4,7 @@ import type { Dispatcher } from 'undici';
 import { defaultLimits, type JsonRpcRequest } from '@omnibus/protocol';
 import { HttpSseTransport } from './http-sse.ts';
 import { ReadingBudget } from './reading-budget.ts';
-import type { TransportObserver } from './transport.ts';
+import type { DropKind, TransportObserver } from './transport.ts';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
@@ -19,7 +19,8 @@ interface Sent {
 async function connected() {
   const sent: Sent[] = [];
   const heard: unknown[] = [];
-  const dropped: string[] = [];
+  const dropped: (readonly [DropKind, string])[] = [];
+  const failed: unknown[] = [];
   const transport = new HttpSseTransport(
     {
       url: 'http://127.0.0.1:1/sse',
@@ -43,9 +44,9 @@ async function connected() {
     },
     {
       message: (value: unknown) => heard.push(value),
-      requestFailed: (id: unknown) => expect.fail(`the request ${String(id)} failed`),
+      requestFailed: (id: unknown) => failed.push(id),
       lost: (problem: string) => expect.fail(problem),
-      dropped: (_kind: string, problem: string) => dropped.push(problem),
+      dropped: (kind: DropKind, problem: string) => dropped.push([kind, problem]),
     } as unknown as TransportObserver,
   );
   const opening = transport.open();
@@ -60,17 +61,30 @@ async function connected() {
     return sent.at(-1) as Sent;
   };
   const answer = (id: number): void => event('message', JSON.stringify({ jsonrpc: '2.0', id, result: {} }));
-  return { transport, heard, dropped, event, ask, answer };
+  const notify = (): Sent => {
+    transport.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9 } });
+    return sent.at(-1) as Sent;
+  };
+  return { transport, heard, failed, dropped, event, ask, answer, notify };
 }
 
 it('a POST without an end is closed a while after its answer came on the stream', async () => {
-  const { heard, ask, answer } = await connected();
+  const { heard, failed, ask, answer } = await connected();
   const [hanging, open] = [ask(1), ask(2)];
   answer(1);
   expect(heard).toHaveLength(1);
   expect(hanging.isAborted).toBe(false);
   vi.advanceTimersByTime(60_000);
-  expect([hanging.isAborted, open.isAborted]).toEqual([true, false]);
+  expect([hanging.isAborted, open.isAborted, failed]).toEqual([true, false, []]);
+});
+
+it('a POST without an end is closed a while after an answer on the stream that cannot be read', async () => {
+  const { failed, event, ask } = await connected();
+  const hanging = ask(1);
+  event('message', '{"jsonrpc":"2.0","id":1,"result":{"content":[}}');
+  expect([failed, hanging.isAborted]).toEqual([[1], false]);
+  vi.advanceTimersByTime(60_000);
+  expect(hanging.isAborted).toBe(true);
 });
 
 it('a POST that ends is left alone, and leaves no timer behind', async () => {
@@ -91,11 +105,22 @@ it('the end of the transport closes each open POST', async () => {
   expect(vi.getTimerCount()).toBe(0);
 });
 
+it('the end of the transport closes the POST of a notification that is never answered, after a while in which it may arrive', async () => {
+  const { transport, notify } = await connected();
+  const [hanging, answered] = [notify(), notify()];
+  answered.handler.onResponseStart?.(answered.controller, 202, {}, undefined);
+  answered.handler.onResponseEnd?.(answered.controller, {});
+  await transport.close();
+  expect(hanging.isAborted).toBe(false);
+  vi.advanceTimersByTime(60_000);
+  expect([hanging.isAborted, answered.isAborted]).toEqual([true, false]);
+});
+
 it('a later address to post to replaces the one before, unless it is of another origin', async () => {
   const { dropped, event, ask } = await connected();
   event('endpoint', '/second?sid=2');
   expect(ask(1).path).toBe('/second?sid=2');
   event('endpoint', 'http://other.example/third');
   expect(ask(2).path).toBe('/second?sid=2');
-  expect(dropped).toEqual([expect.stringContaining('another origin')]);
+  expect(dropped).toEqual([['invalid', expect.stringContaining('another origin')]]);
 });

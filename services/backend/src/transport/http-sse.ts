@@ -13,19 +13,13 @@ import {
   type JsonRpcRequest,
   type ServerTrouble,
 } from '@omnibus/protocol';
-import { Delivery, nameOf } from './delivery.ts';
+import { Delivery, maxUnansweredMs, nameOf } from './delivery.ts';
 import { lowerCased, userAgent, type HttpOptions } from './http-options.ts';
 import { connectionProblem, describeRedirect, describeStatus, hadNoCredentials } from './problems.ts';
 import { ResponseReader, silentObserver } from './response-reader.ts';
-import type { Transport, TransportObserver } from './transport.ts';
+import type { Transport, TransportObserver, UnusableQuestion } from './transport.ts';
 import { acceptedCodings } from './unpacker.ts';
 import { SignInWanted, Troubled, troubleOfStatus, UnusableStream } from './trouble.ts';
-
-/**
- * Milliseconds after an answer on the stream in which the server may still answer the POST. Some never do, and each such POST would occupy a connection. It is
- * not closed at once, since the server may run what is to be done in its handler of the POST.
- */
-const maxAfterAnswerMs = 10_000;
 
 /** A POST of a request that the server has not answered over HTTP. */
 interface OpenPost {
@@ -92,10 +86,7 @@ export class HttpSseTransport implements Transport {
         {
           ...silentObserver,
           message: (value) => this.#heard(value),
-          invalid: (problem, id, question) => {
-            if (id === undefined || id === null) this.#observer.dropped('invalid', problem, question);
-            else this.#observer.requestFailed(id, { kind: 'invalid', problem });
-          },
+          invalid: (problem, id, question) => this.#misheard(problem, id, question),
           otherEvent: (name, data) => {
             if (name !== 'endpoint') return;
             const problem = this.#moveTo(data);
@@ -190,6 +181,15 @@ export class HttpSseTransport implements Transport {
     this.#observer.message(value, undefined);
   }
 
+  /** An unreadable message on the stream. */
+  #misheard(problem: string, id: JsonRpcId | null | undefined, question?: UnusableQuestion): void {
+    if (id === undefined || id === null) this.#observer.dropped('invalid', problem, question);
+    else {
+      this.abandon(id);
+      this.#observer.requestFailed(id, { kind: 'invalid', problem });
+    }
+  }
+
   #forget(id: JsonRpcId): void {
     clearTimeout(this.#posts.get(idKey(id))?.timer);
     this.#posts.delete(idKey(id));
@@ -206,7 +206,7 @@ export class HttpSseTransport implements Transport {
     post.timer ??= setTimeout(() => {
       this.#posts.delete(idKey(id));
       post.reader.abort();
-    }, maxAfterAnswerMs).unref();
+    }, maxUnansweredMs).unref();
   }
 
   agreed(): void {

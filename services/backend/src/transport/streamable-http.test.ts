@@ -229,3 +229,13 @@ it('a standing stream that is refused in a replaced session opens no new one', a
   await refuse();
   expect(gone).toEqual(['session']);
 });
+
+it('the end of the transport closes the POST of a notification that is never answered, after a while in which it may arrive', async () => {
+  const { transport, posted } = connected();
+  transport.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9 } });
+  const [notified] = posted as [Posted];
+  await transport.close();
+  expect(notified.isAborted).toBe(false);
+  vi.advanceTimersByTime(60_000);
+  expect(notified.isAborted).toBe(true);
+});
