@@ -33,7 +33,7 @@ const quietMs = 10_000;
 const texts: Readonly<Record<DropKind, string>> = {
   invalid: 'the server said something that is no message; it is dropped',
   undelivered: 'something could not be delivered to the server',
-  refusal: 'the server refused a request with words that are kept from its caller',
+  refusal: 'the server refused a request, or named an address that is not used, in words that are kept from callers',
 };
 
 interface Complaint {

@@ -122,5 +122,5 @@ it('a later address to post to replaces the one before, unless it is of another 
   expect(ask(1).path).toBe('/second?sid=2');
   event('endpoint', 'http://other.example/third');
   expect(ask(2).path).toBe('/second?sid=2');
-  expect(dropped).toEqual([['invalid', expect.stringContaining('another origin')]]);
+  expect(dropped).toEqual([['refusal', expect.stringContaining('another origin')]]);
 });

@@ -125,7 +125,7 @@ export class HttpSseTransport implements Transport {
     const problem = `the server named an address of another origin to post to: ${printable(data, 200)}`;
     if (endpoint !== undefined) this.#endpoint = endpoint;
     else if (this.#endpoint === undefined) return problem;
-    else this.#observer.dropped('invalid', problem);
+    else this.#observer.dropped('refusal', problem);
     return undefined;
   }
 

@@ -41,8 +41,8 @@ export type RequestFailure =
   | { readonly kind: 'invalid'; readonly problem: string; readonly saidNothing?: boolean };
 
 /**
- * The kind of a dropped message: the server sent something that is not a message, a message of ours did not reach it, or a refusal had a page as its
- * body.
+ * The kind of a dropped message: the server sent something that is not a message, a message of ours did not reach it, or it refused a request or
+ * named an address in words for the log only.
  */
 export type DropKind = 'invalid' | 'undelivered' | 'refusal';
 
