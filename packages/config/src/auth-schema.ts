@@ -49,7 +49,7 @@ const otherHeaders: ReadonlySet<string> = new Set([
   'user-agent',
 ]);
 const proxyHeader = headerName.refine((name) => !otherHeaders.has(name), {
-  error: ({ input }) => `expected a header that the proxy sets, and not ${String(input)}`,
+  error: ({ input }) => `expected a header that the proxy sets, and not ${JSON.stringify(input)}`,
 });
 const claim = (fallback: string) => z.string().min(1).default(fallback);
 const scope = z

@@ -65,6 +65,9 @@ const composite = z
     const report = (path: (string | number)[], message: string): void =>
       context.addIssue({ code: 'custom', path, message });
     const check = (template: unknown, path: (string | number)[]): void => {
+      if (Array.isArray(template)) for (const [index, each] of template.entries()) check(each, [...path, index]);
+      else if (isMap(template)) for (const [key, each] of Object.entries(template)) check(each, [...path, key]);
+      if (typeof template !== 'string') return;
       for (const { kind, name, text } of referencesIn(template)) {
         if (kind === 'steps' && !known.has(name)) report(path, `${text} names no earlier step`);
         if (kind === 'args' && !(isMap(properties) && Object.hasOwn(properties, name)))

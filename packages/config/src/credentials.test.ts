@@ -85,7 +85,7 @@ it('tokens of callers are exchanged where callers have tokens, of the issuers th
     'callers of this gateway have none',
   );
   expect(problemsOf({ ...exchange, issuer }, gateway)).toContain(
-    `tokens of ${issuer} are to be exchanged for the server, and no caller is known by one`,
+    `no caller is known by a token of the issuer whose tokens are exchanged for the server, "${issuer}"`,
   );
   expect(problemsOf({ ...exchange, issuer, from: [login] }, gateway)).toBe('');
   expect(problemsOf({ ...exchange, privateKey: 'k' }, gateway)).toContain('either `clientSecret` or `privateKey`');

@@ -8,13 +8,14 @@ import { migrateConfig } from './migrate.ts';
 import { withoutMisnested } from './nesting.ts';
 import { profileNotes } from './profile-notes.ts';
 import { fileProblem, byPlace, formatPath, type ConfigProblem, type Path } from './problem.ts';
+import { withoutValues } from './put-in.ts';
 import { type ReferenceSource } from './references.ts';
 import { configSchema } from './checked-schema.ts';
 import { ignoredServerKeys, type Config } from './schema.ts';
 import { secretsSchema, type StoreSettings } from './secrets-schema.ts';
 import { ServerFaults } from './server-faults.ts';
 import { serverNotes } from './server-notes.ts';
-import { isMap } from './values.ts';
+import { isMap, valueAt } from './values.ts';
 import { reportIssue } from './words.ts';
 
 export interface ConfigSource extends ReferenceSource {
@@ -193,7 +194,7 @@ function finish(
       problems: withoutConsequences([...problems, ...faults]).toSorted(byPlace),
       mistakes: withoutConsequences(problems),
     };
-  profileNotes(parsed.data, into(notes));
+  profileNotes(parsed.data, raw, into(notes));
   const config = { ...parsed.data, mcpServers: servers.mark(parsed.data.mcpServers) };
   serverNotes(config, raw, client === undefined, into(notes));
   return {
@@ -201,7 +202,7 @@ function finish(
     faults: faults.toSorted(byPlace),
     notes: notes.toSorted(byPlace),
     client,
-    problemAt: at,
+    problemAt: (path, message) => at(path, withoutValues(message, valueAt(value, path), valueAt(raw, path))),
     given: raw,
   };
 }

@@ -81,12 +81,25 @@ it.each([
   ['listen: "${TOKEN}"', 'expected HOST:PORT'],
   ['limits: { maxSessions: "${TOKEN}" }', 'expected a number'],
   ['mcpServers: { a: { command: "npx -y srv", args: ["${TOKEN}"] } }', 'and args: ["-y","srv"], in front of those'],
+  ['mcpServers: { a: { command: "${TOKEN} y" } }', 'expected a program alone'],
+  ['mcpServers: { a: { url: "https://h:${TOKEN}/mcp" } }', 'without blanks'],
+  ['mcpServers: { a: { command: x, envFile: "${TOKEN}" } }', 'the file that "${TOKEN}" stands for cannot be read'],
+  ['mcpServers: { a: { command: x } }\nprofiles: { p: { tools: ["${TOKEN}"] } }', '"${TOKEN}" matches nothing: a glob'],
+  [
+    'mcpServers: { a: { command: x } }\nprofiles: { p: { servers: ["${TOKEN}"] } }',
+    'there is no server "${TOKEN}" under mcpServers',
+  ],
+  ['limits: { rules: [{ who: "claim:${TOKEN}", rate: 1/s }] }', 'expected the name of a claim'],
+  ['limits: { rules: [{ who: "group: ${TOKEN}", rate: 1/s }] }', 'expected no blanks around the name'],
+  ['composites: { c: { description: d, steps: [{ id: s, call: "${TOKEN}/x" }] } }', 'expected `server/tool`'],
+  [
+    'composites: { c: { description: d, steps: [{ id: s, call: a/x, arguments: { b: "1 {args.${TOKEN}}" } }] } }',
+    'expected another value',
+  ],
 ])('the value of a reference is not repeated: %s', (text, words) => {
-  for (const TOKEN of ['hunter2', '4711', 'A: hunter2 hunter2']) {
-    const { lines } = load('f.yaml', text, { TOKEN });
-    expect(lines.join()).not.toMatch(/hunter2|4711/);
-    if (TOKEN.startsWith('A:')) expect(lines.join()).toContain(words);
-  }
+  const lines = ['hunter2', '4711', 'A: hunter2 hunter2'].flatMap((TOKEN) => load('f.yaml', text, { TOKEN }).lines);
+  expect(lines.join()).not.toMatch(/hunter2|4711/);
+  expect(lines.join()).toContain(words);
 });
 
 it('an unset variable and a missing file take down the servers they are in, and no other', () => {

@@ -1,16 +1,23 @@
 /** Finds globs of profiles and of lists that can select nothing, as far as the configuration alone shows. */
 import { distance } from 'fastest-levenshtein';
 import type { Path } from './problem.ts';
+import { withoutValues } from './put-in.ts';
+import { valueAt } from './values.ts';
 import type { Config } from './schema.ts';
 
-/** Says nothing where servers are discovered in Kubernetes, since those are not in the file. */
-export function profileNotes(config: Config, note: (path: Path, message: string) => void): void {
+/**
+ * Says nothing where servers are discovered in Kubernetes, since those are not in the file.
+ * @param raw the configuration as the file has it: a glob with a reference is noted in these words.
+ */
+export function profileNotes(config: Config, raw: unknown, note: (path: Path, message: string) => void): void {
   if (config.discovery.kubernetes.enabled) return;
   const servers = Object.keys(config.mcpServers);
   const globs = (path: Path, all: readonly string[]): void => {
-    for (const [index, glob] of all.entries()) {
-      const problem = globProblem(glob.replace(/^!/, ''), servers);
-      if (problem !== undefined) note([...path, index], problem);
+    for (const [index, each] of all.entries()) {
+      const written = valueAt(raw, [...path, index]);
+      const [glob, words] = [each, typeof written === 'string' ? written : each].map(withoutSign) as [string, string];
+      const problem = globProblem(glob, servers);
+      if (problem !== undefined) note([...path, index], withoutValues(problem, glob, words));
     }
   };
   const ofListing = (path: Path, { show, descriptions }: Config['listing']): void => {
@@ -37,6 +44,9 @@ export function profileNotes(config: Config, note: (path: Path, message: string)
     if (results !== undefined) ofResults(['profiles', name, 'results'], results);
   }
 }
+
+/** A glob without the sign of an exclusion. */
+const withoutSign = (glob: string): string => glob.replace(/^!/, '');
 
 /** @param key begins with a server and `/`. */
 function serverProblem(key: string, servers: readonly string[]): string | undefined {

@@ -1,7 +1,7 @@
 /** Resolves the references (`${…}`) in a configuration. One that cannot be resolved in the options of a server only keeps that server from being connected to. */
 import { createPrivateKey } from 'node:crypto';
 import { parseEnv } from 'node:util';
-import { isMap } from './values.ts';
+import { isMap, valueAt } from './values.ts';
 import { formatPath, type Path } from './problem.ts';
 import { resolveReferences, type ReferenceSource } from './references.ts';
 import type { Config, ServerConfig } from './schema.ts';
@@ -78,7 +78,7 @@ export class ServerFaults {
         [
           name,
           isMap(server) && typeof server['envFile'] === 'string'
-            ? this.#withFile(name, server, server['envFile'])
+            ? this.#withFile(name, server, server['envFile'], valueAt(value, ['mcpServers', name, 'envFile']))
             : server,
         ] as const,
     );
@@ -131,7 +131,8 @@ export class ServerFaults {
     return standInFor(path);
   }
 
-  #withFile(name: string, server: Readonly<Record<string, unknown>>, file: string): unknown {
+  /** @param written the name of the file as the configuration has it, which messages repeat. */
+  #withFile(name: string, server: Readonly<Record<string, unknown>>, file: string, written: unknown): unknown {
     if (file === '') return { ...server, envFile: undefined };
     try {
       return {
@@ -141,7 +142,9 @@ export class ServerFaults {
     } catch (error) {
       this.#fail(
         ['mcpServers', name, 'envFile'],
-        `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+        written === file
+          ? `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`
+          : `the file that ${JSON.stringify(written)} stands for cannot be read: a regular file is expected there`,
       );
       return server;
     }

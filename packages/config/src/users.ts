@@ -103,7 +103,7 @@ function exchangeProblem(credentials: CredentialsOf<'exchange'>, gateway: Gatewa
     return 'the token of each caller is exchanged for the server, and callers of this gateway have none: name `auth.issuers`, or run `auth.server`';
   return unknown === undefined || auth?.kubernetes !== undefined
     ? undefined
-    : `tokens of ${unknown} are to be exchanged for the server, and no caller is known by one: name that issuer under \`auth.issuers\`, or those of its callers in \`from\``;
+    : `no caller is known by a token of the issuer whose tokens are exchanged for the server, ${JSON.stringify(unknown)}: name that issuer under \`auth.issuers\`, or those of its callers in \`from\``;
 }
 
 function assertionProblem(credentials: CredentialsOf<'enterprise'>, gateway: Gateway): string | undefined {

@@ -17,3 +17,10 @@ export const textsIn = (value: unknown): readonly string[] =>
 /** Whether a map has one of the options. */
 export const has = (value: Values, ...options: readonly string[]): boolean =>
   options.some((option) => Object.hasOwn(value, option));
+
+/** @param path steps from the value to the one wanted. @returns undefined if it is not there. */
+export function valueAt(value: unknown, path: readonly (string | number)[]): unknown {
+  let current = value;
+  for (const step of path) current = (current as Record<string | number, unknown> | null | undefined)?.[step];
+  return current;
+}

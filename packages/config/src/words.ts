@@ -6,9 +6,10 @@ import { nearestOf } from './nearest.ts';
 import { otherPlace } from './nesting.ts';
 import type { Path } from './problem.ts';
 import { configSchema } from './checked-schema.ts';
+import { withoutValues } from './put-in.ts';
 import { isSecretOption } from './secret-options.ts';
 import { rightForm, shown, shownWords } from './right-forms.ts';
-import { isMap, type Values } from './values.ts';
+import { isMap, valueAt, type Values } from './values.ts';
 
 type Report = (path: Path, message: string) => void;
 
@@ -52,13 +53,10 @@ function keyWords(issue: z.core.$ZodIssueInvalidKey, path: Path): string {
 function valueWords(issue: z.core.$ZodIssue, got: unknown, written: unknown, path: Path): string {
   const repeated = written ?? got;
   const isPutIn = typeof repeated === 'string' && /(?<!\$)\$\{/.test(repeated);
-  const words = wordsOf(isPutIn ? { ...issue, message: withoutAdvice(issue.message) } : issue, repeated, path);
+  const words = wordsOf({ ...issue, message: withoutValues(issue.message, got, repeated) }, repeated, path);
   if (got === undefined || got === null || isContainer(got) || isSecret(path)) return words;
   return `${words}, got ${isPutIn ? 'the value of ' : ''}${JSON.stringify(typeof repeated === 'string' ? shown(repeated) : repeated)}`;
 }
-
-/** A message of the schema without the advice behind it, which repeats a part of the value. */
-const withoutAdvice = (message: string): string => message.replace(/(: write |, and not |, for example ).*$/s, '');
 
 function wordsOf(issue: z.core.$ZodIssue, got: unknown, path: Path): string {
   if (issue.code === 'invalid_type' && issue.message.startsWith('Invalid input'))
@@ -220,10 +218,4 @@ interface Definition {
 
 function definitionOf(schema: unknown): Definition | undefined {
   return (schema as { readonly def?: Definition } | undefined)?.def;
-}
-
-function valueAt(value: unknown, path: Path): unknown {
-  let current = value;
-  for (const step of path) current = (current as Record<string | number, unknown> | null | undefined)?.[step];
-  return current;
 }

@@ -14,7 +14,8 @@ export function whoProblem(text: string): string | undefined {
     return `expected "everyone", "known", or one of ${kinds.map((each) => `"${each}:…"`).join(', ')}${nearestWho(text)}`;
   const value = text.slice(kind.length + 1);
   if (value.trim() === '') return `expected a name after "${kind}:"`;
-  if (value !== value.trim()) return `expected no blanks around the name: write "${kind}:${value.trim()}"`;
+  if (value !== value.trim())
+    return `expected no blanks around the name: write ${JSON.stringify(`${kind}:${value.trim()}`)}`;
   if (kind === 'claim') return claimProblem(value);
   if (withIssuer(value).name.trim() === '') return `expected a name after the issuer: "${kind}:ISSUER|NAME"`;
   return kind === 'user' && !value.includes('|')
