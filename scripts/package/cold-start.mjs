@@ -1,7 +1,7 @@
 /**
  * Measures the time from the start of a gateway to its first answers, with one server on stdin and stdout: of the package, of this clone, and of other
- * gateways from npm and PyPI. `npm run package && node scripts/package/cold-start.mjs 11` takes two minutes. The gateways take turns, so that other load
- * on the machine affects all of them.
+ * gateways from npm and PyPI. Then it measures the memory of the package with two such servers, beside a bare `node`. `npm run package && node
+ * scripts/package/cold-start.mjs 11` takes four minutes. The gateways take turns, so that other load on the machine affects all of them.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,6 +17,8 @@ const runs = Number(process.argv[2] ?? 11);
 const retryMs = 5;
 /** A gateway that needs longer for one answer is not measured further. */
 const limitMs = 20_000;
+/** Between the first call and the measurement of memory. */
+const restMs = 4_000;
 const folder = mkdtempSync(join(tmpdir(), 'omnibus-cold-'));
 const quiet = { stdio: ['ignore', 'ignore', 'inherit'] };
 /** The server behind each gateway. */
@@ -30,10 +32,16 @@ execFileSync('npm', ['install', '--offline', '--ignore-scripts', '--no-audit', '
   cwd: folder,
   ...quiet,
 });
-const mcpServers = { up: { command: server[0], args: [server[1]] } };
-const config = join(folder, 'omnibus.json');
-writeFileSync(config, JSON.stringify({ mcpServers }));
-const omnibus = (program) => ({
+const entry = { command: server[0], args: [server[1]] };
+const configOf = (name, mcpServers) => {
+  const file = join(folder, name);
+  writeFileSync(file, JSON.stringify({ mcpServers }));
+  return file;
+};
+const one = configOf('one.json', { up: entry });
+const two = configOf('two.json', { up: entry, other: entry });
+const installed = join(folder, 'node_modules/@omnibus/gateway/bin/omnibus.js');
+const omnibus = (program, config = one) => ({
   words: (port) => [
     process.execPath,
     program,
@@ -47,7 +55,7 @@ const omnibus = (program) => ({
   ],
 });
 const subjects = {
-  'Omnibus, the package': omnibus(join(folder, 'node_modules/@omnibus/gateway/bin/omnibus.js')),
+  'Omnibus, the package': omnibus(installed),
   'Omnibus, a clone as it is built': omnibus(join(root, 'services/gateway/bin/omnibus.js')),
   ...othersOfNpm(),
   ...othersOfPyPI(),
@@ -190,10 +198,11 @@ async function open(url, child) {
 }
 
 /**
- * @returns milliseconds from the start until `initialize` was answered, and until a tool of the server was listed and called; and the processor time
- * and the resident memory until then.
+ * @param rest milliseconds from the call until the memory is measured.
+ * @returns milliseconds from the start until `initialize` was answered, and until a tool of the server was listed and called; the processor time until
+ * then; and the resident memory after the rest.
  */
-async function start({ words }) {
+async function start({ words }, rest = 0) {
   const port = await freePort();
   const [command, ...args] = words(port);
   const began = performance.now();
@@ -208,18 +217,25 @@ async function start({ words }) {
     const called = await ask('tools/call', { name: tool.name, arguments: { cold: 1 } });
     if (called.result?.content?.[0]?.text !== '{"cold":1}')
       throw new Error(`the call was answered ${JSON.stringify(called)}`);
-    const took = {
-      initialized,
-      called: performance.now() - began,
-      processor: usedBy(child.pid),
-      resident: residentOf(child.pid),
-    };
-    return took;
+    const took = { initialized, called: performance.now() - began, processor: usedBy(child.pid) };
+    await setTimeout(rest);
+    return { ...took, resident: residentOf(child.pid) };
   } finally {
     // Two of them can be ended only in this way.
     child.kill('SIGKILL');
     await exited;
   }
+}
+
+/** @returns megabytes of a `node` that runs nothing. */
+async function bareNode() {
+  const child = spawn(process.execPath, ['--eval', `setTimeout(() => {}, ${limitMs})`], { stdio: 'ignore' });
+  const exited = once(child, 'exit');
+  await setTimeout(restMs);
+  const resident = residentOf(child.pid);
+  child.kill('SIGKILL');
+  await exited;
+  return resident;
 }
 
 const took = new Map(Object.keys(subjects).map((name) => [name, []]));
@@ -234,12 +250,20 @@ const middle = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers
 const seconds = (ms) => (ms / 1000).toFixed(2);
 console.log(`${runs} starts of each, in turns, Node ${process.versions.node}\n`);
 console.log(
-  '| | answers `initialize`, fastest and median start | has called a tool, fastest and median | processor time of the gateway until then, median | its resident memory then, median |\n|---|---|---|---|---|',
+  '| | answers `initialize`, fastest and median start | has called a tool, fastest and median | processor time of the gateway until then, median |\n|---|---|---|---|',
 );
 for (const [name, all] of took) {
   const [initialized, called] = ['initialized', 'called'].map((what) => all.map((each) => each[what]));
   console.log(
-    `| ${name} | ${[initialized, called].map((times) => `${seconds(Math.min(...times))} s, ${seconds(middle(times))} s`).join(' | ')} | ${seconds(middle(all.map((each) => each.processor)))} s | ${middle(all.map((each) => each.resident)).toFixed(0)} MB |`,
+    `| ${name} | ${[initialized, called].map((times) => `${seconds(Math.min(...times))} s, ${seconds(middle(times))} s`).join(' | ')} | ${seconds(middle(all.map((each) => each.processor)))} s |`,
   );
 }
+const resident = { gateway: [], bare: [] };
+for (let run = 0; run < runs; run += 1) {
+  resident.gateway.push((await start(omnibus(installed, two), restMs)).resident);
+  resident.bare.push(await bareNode());
+}
+console.log(
+  `\nResident memory, medians: the package with two servers, ${restMs / 1000} s after its first call, ${middle(resident.gateway).toFixed(0)} MB; a bare node ${middle(resident.bare).toFixed(0)} MB`,
+);
 rmSync(folder, { recursive: true });
