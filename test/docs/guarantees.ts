@@ -226,8 +226,8 @@ export const guarantees: readonly Guarantee[] = [
     sees: 'the answer, as a rule; unknown if the backend worker does not come back in that time, and for single calls of the moment of the loss; a request that only reads is sent again and answered',
     executed: 'at most once',
     test: [
-      'services/session/src/call/exchange.test.ts',
-      'waits for a backend worker without signs of life that may have lost NATS together with this worker',
+      'services/session/src/call/exchange-watch.test.ts',
+      'at a backend that finds NATS eight seconds later than this worker is answered, and is interrupted when that one stays away',
     ],
   },
   {

@@ -1,6 +1,6 @@
 /** Calls when adapters pause, leave and vanish: with scripted workers and a clock of the test. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { MemoryBus, subjects, type Subscription } from '@omnibus/bus';
+import { subjects, type Subscription } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous,
@@ -20,6 +20,7 @@ import {
   type WorkerId,
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
+import { LosableBus } from '../losable-bus-under-test.ts';
 import { Exchange } from './exchange.ts';
 import { ExchangeWatch } from './exchange-watch.ts';
 
@@ -27,7 +28,7 @@ const server = parseServerName('up');
 const limits = { callMs: 60_000, maxMs: 60_000, humanMs: 60_000, taskMs: 60_000 };
 const metrics = new Metrics({ processMetrics: false });
 
-let bus: MemoryBus;
+let bus: LosableBus;
 let wheel: DeadlineWheel;
 let watch: ExchangeWatch;
 let controls: ControlCommand[];
@@ -96,7 +97,7 @@ beforeEach(async () => {
   vi.useFakeTimers();
   [controls, outcomes, backends] = [[], [], []];
   up = undefined;
-  bus = new MemoryBus(({ what }) => expect.fail(what));
+  bus = new LosableBus(({ what }) => expect.fail(what));
   wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
   watch = new ExchangeWatch({
     bus,
@@ -361,6 +362,23 @@ describe('a call', () => {
     silent.isPaused = false;
     await pass(1_000);
     expect(cancelsAt(silent.worker)).toEqual([id]);
+  });
+
+  it('at a backend that finds NATS eight seconds later than this worker is answered, and is interrupted when that one stays away', async () => {
+    const [late, away] = [await started(), await started(), await started()];
+    const { id } = await call('tools/call', late.worker);
+    await call('tools/call', away.worker);
+    for (const backend of [late, away]) backend.kill();
+    bus.reconnect();
+    await pass(8_000);
+    expect(outcomes).toEqual([]);
+    await late.start();
+    await pass(1_000);
+    late.calls.get(id)?.({ kind: 'result', result: {} });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(outcomes).toEqual(['result']);
+    await pass(2_000);
+    expect(outcomes).toEqual(['result', 'gateway.interrupted']);
   });
 
   it('at a backend that was killed is known to be lost as soon as its signs stay out', async () => {

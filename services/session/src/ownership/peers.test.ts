@@ -1,25 +1,14 @@
 /** When a session worker gives a sign of life for another one, on a bus in memory that stands for NATS. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { MemoryBus, subjects, type Watch } from '@omnibus/bus';
+import { subjects } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import { newRequestKey, newWorkerId, ownFormats, type Presence, type WorkerId } from '@omnibus/protocol';
+import { LosableBus } from '../losable-bus-under-test.ts';
 import { WorkerUnderTest } from '../worker-under-test.ts';
 import { Peers } from './peers.ts';
 
-class SharedBus extends MemoryBus {
+class SharedBus extends LosableBus {
   override readonly isShared = true;
-  override reconnects = 0;
-  readonly #after = new Set<() => void>();
-
-  override afterReconnect(run: () => void): Watch {
-    this.#after.add(run);
-    return { close: () => void this.#after.delete(run) };
-  }
-
-  reconnect(): void {
-    this.reconnects += 1;
-    for (const run of this.#after) run();
-  }
 }
 
 const [here, there] = [newWorkerId('session'), newWorkerId('session')];
