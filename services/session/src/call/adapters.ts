@@ -58,6 +58,8 @@ export interface Adapters {
   ): CallTarget;
   /** @returns a promise of a sign of a worker with the server, for a while after the last one vanished; undefined if a call that no worker received cannot wait. */
   untilBack(server: ServerName): Promise<void> | undefined;
+  /** @returns a promise of the time at which a call is sent again to a worker that does not listen and may return. */
+  untilNextTry(): Promise<void>;
   /** See `PresenceWatch.since`. */
   since(ageMs: number): readonly WorkerId[] | undefined;
   /** See `PresenceWatch.hasLostSince`. */

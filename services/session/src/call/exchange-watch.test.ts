@@ -381,6 +381,23 @@ describe('a call', () => {
     expect(outcomes).toEqual(['result', 'gateway.interrupted']);
   });
 
+  it('bound to a backend that may find NATS later than this worker waits for that one, and goes to another only when it stays away', async () => {
+    const [late, away, other] = [await started(), await started(), await started()];
+    for (const backend of [late, away]) backend.kill();
+    bus.reconnect();
+    const calls: ExchangeId[] = [];
+    for (const { worker } of [late, away]) calls.push((await call('tools/call', worker)).id);
+    await pass(8_000);
+    calls.push((await call('tools/call', late.worker)).id);
+    expect([other.calls.size, outcomes]).toEqual([0, []]);
+    await late.start();
+    await pass(1_000);
+    expect(new Set(late.calls.keys())).toEqual(new Set([calls[0], calls[2]]));
+    await pass(2_000);
+    const elsewhere = [late, other].some(({ calls: those }) => those.has(calls[1] as ExchangeId));
+    expect([elsewhere, outcomes]).toEqual([true, []]);
+  });
+
   it('at a backend that was killed is known to be lost as soon as its signs stay out', async () => {
     const [killed] = [await started(), await started()];
     await call('tools/call', killed.worker);

@@ -190,7 +190,7 @@ export class ExchangeWatch implements Adapters {
     except?: WorkerId,
     chosen?: WorkerId,
   ): CallTarget {
-    if (affinity !== undefined && this.#workers.state(affinity) !== 'lost')
+    if (affinity !== undefined && (this.#workers.state(affinity) !== 'lost' || this.mayReturn(affinity)))
       return { to: subjects.backendAt(server, affinity), worker: affinity, isBound: true };
     const known = (this.#adapters ?? this.#known()).get(server);
     const there = except === undefined ? known : known?.filter((worker) => worker !== except);
@@ -241,6 +241,10 @@ export class ExchangeWatch implements Adapters {
     const leftMs = (this.#vanished.get(server) ?? -Infinity) + backMs - now;
     if (leftMs <= 0) return undefined;
     if (!isKnown) return this.#workers.heard(() => this.#known().has(server), leftMs);
+    return this.untilNextTry();
+  }
+
+  untilNextTry(): Promise<void> {
     return new Promise((resolve) => void this.#options.wheel.schedule(listenAgainMs, resolve));
   }
 

@@ -198,22 +198,22 @@ export class Exchange extends Link implements SentExchange {
     );
   }
 
-  /** No adapter received the request, so it goes to another one. The state of the first is lost with it. */
+  /** Whether it is about a task that exists only in one worker's program. */
+  get #isOfProgram(): boolean {
+    return this.#request.context.taskPlace?.isProgram === true;
+  }
+
+  /**
+   * No adapter received the request, so it goes to another one. The state of the first is lost with it; while that one may still find NATS, the request waits
+   * for it.
+   */
   #unheard(worker: WorkerId | undefined, error: BusError): void {
-    if (
-      this.#isTaskLost ||
-      (error.kind === 'no-responders' &&
-        !this.#host.bus.isShared &&
-        this.#request.context.taskPlace?.isProgram === true)
-    )
+    if (this.#isTaskLost || (error.kind === 'no-responders' && !this.#host.bus.isShared && this.#isOfProgram))
       this.#endTask();
-    else if (
-      error.kind !== 'no-responders' ||
-      worker === undefined ||
-      this.isSettled ||
-      this.#request.context.taskPlace?.isProgram === true
-    )
+    else if (error.kind !== 'no-responders' || worker === undefined || this.isSettled || this.#isOfProgram)
       this.#failOrWait(error);
+    else if (worker === this.#request.affinity && this.#host.adapters.mayReturn(worker))
+      this.#sendAfter(this.#host.adapters.untilNextTry());
     else if (this.attempts < maxMissedTargets) this.#sendTo(this.#route(worker));
     else this.#sendTo({ to: subjects.backend(this.#request.server), worker: undefined, isBound: false });
   }
@@ -221,7 +221,7 @@ export class Exchange extends Link implements SentExchange {
   /** If no worker at all received it, it waits for one with the server, for a while after the last one vanished. */
   #failOrWait(error: BusError): void {
     const back =
-      error.kind !== 'no-responders' || this.isSettled || this.#request.context.taskPlace?.isProgram === true
+      error.kind !== 'no-responders' || this.isSettled || this.#isOfProgram
         ? undefined
         : this.#host.adapters.untilBack(this.#request.server);
     if (back === undefined) this.#fail(error);
