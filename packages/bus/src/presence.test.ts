@@ -107,6 +107,35 @@ it('after a loss of NATS, a worker may still come back that gave its last sign b
   expect(watch.mayReturn(two)).toBe(false);
 });
 
+it('further losses of NATS neither end nor prolong the time in which a worker may still come back that has given no sign since the first', async () => {
+  await pass(2, one, two);
+  bus.reconnect();
+  // It is not silent yet at the first of these two losses, and is at the second.
+  for (let count = 0; count < 2; count += 1) {
+    await pass(3, one);
+    bus.reconnect();
+  }
+  await pass(1, one);
+  expect([watch.mayReturn(one), watch.mayReturn(two)]).toEqual([false, true]);
+  await pass(14, one);
+  expect(watch.mayReturn(two)).toBe(false);
+  // It comes back, and gets the whole time after the next loss.
+  await pass(1, one, two);
+  bus.reconnect();
+  await pass(18, one);
+  expect(watch.mayReturn(two)).toBe(true);
+});
+
+it('a worker that leaves while this process has not caught up with a loss of NATS does not come back', async () => {
+  await pass(2, one, two);
+  bus.reconnect();
+  await pass(1, one);
+  bus.reconnects += 1;
+  bus.publish(signs, { worker: two, formats: ownFormats, isLeaving: true, reconnects: 0 });
+  await pass(1, one);
+  expect(watch.mayReturn(two)).toBe(false);
+});
+
 it('a worker that leaves, or was never there, is lost; right after the start, it may only not have been heard of yet', async () => {
   expect(watch.state(one)).toBe('silent');
   await pass(1, one, two);

@@ -102,10 +102,8 @@ export class PresenceWatch<S extends Sign> {
   #heardThenAt = -Infinity;
   /** Whether a sign of `self` came back over the present connection, if there was one before. */
   #isHeard = true;
-  /** When this process was last connected to the bus again. */
-  #returnedAt = -Infinity;
-  /** Workers that were there before that, and have given no sign since. */
-  readonly #awaited = new Set<WorkerId>();
+  /** Workers that were there before this process was cut off from the bus, and have given no sign since; with the time until which each may come back. */
+  readonly #awaited = new Map<WorkerId, number>();
   /** Time before it was cut off from the bus last, at which it heard each other worker; -Infinity if it knew none. */
   #cutAt = -Infinity;
   /** Milliseconds for which it had watched before it was cut off from the bus last. */
@@ -296,7 +294,7 @@ export class PresenceWatch<S extends Sign> {
    * that worker may have lost NATS at the same time. One that has given a sign since then is not meant.
    */
   mayReturn(worker: WorkerId): boolean {
-    return this.#awaited.has(worker) && performance.now() - this.#returnedAt < returnMs;
+    return performance.now() < (this.#awaited.get(worker) ?? -Infinity);
   }
 
   /** Whether no signs arrive at all, so that this process may be cut off itself. */
@@ -314,6 +312,7 @@ export class PresenceWatch<S extends Sign> {
     if (this.#isDeaf(now))
       for (const heard of [...this.#workers.values(), ...this.#missing.values()]) heard.heardAt = now;
     this.#lastHeardAt = now;
+    this.#awaited.delete(sign.worker);
     if (!this.isBehind) this.#hearConnected(sign, now);
     if (canTalk(sign.formats)) this.#hearOwn(sign, now);
     else if (sign.isLeaving) this.#foreign.delete(sign.worker);
@@ -338,7 +337,6 @@ export class PresenceWatch<S extends Sign> {
 
   #hearConnected({ worker, reconnects }: S, now: number): void {
     this.#heardThenAt = now;
-    this.#awaited.delete(worker);
     if (worker === this.#options.self && reconnects === this.#reconnects) this.#isHeard = true;
   }
 
@@ -363,13 +361,16 @@ export class PresenceWatch<S extends Sign> {
     return others.length === 0 ? -Infinity : Math.min(...others.map(([, { connectedAt }]) => connectedAt));
   }
 
-  /** Awaits the workers that gave signs until this process was cut off. */
+  /** Awaits the workers that gave signs until this process was cut off. One that has given none since an earlier cut has no more time than it had. */
   #awaitThose(): void {
-    this.#returnedAt = performance.now();
-    this.#awaited.clear();
-    for (const worker of this.#workers.keys()) this.#awaited.add(worker);
-    for (const [worker, { heardAt }] of this.#missing)
-      if (heardAt > this.#heardThenAt - silenceMs) this.#awaited.add(worker);
+    const late = [...this.#missing].filter(([, { heardAt }]) => heardAt > this.#heardThenAt - silenceMs);
+    for (const worker of [...this.#workers.keys(), ...late.map(([each]) => each)])
+      if (!this.#awaited.has(worker)) this.#awaited.set(worker, performance.now() + returnMs);
+  }
+
+  #forget(worker: WorkerId): void {
+    this.#missing.delete(worker);
+    this.#awaited.delete(worker);
   }
 
   #sweepLater(): void {
@@ -384,7 +385,7 @@ export class PresenceWatch<S extends Sign> {
         this.#missing.set(sign.worker, { sign, heardAt });
       }
       if (silent.length > 0) this.#setAlive();
-      for (const [worker, { heardAt }] of this.#missing) if (now - heardAt > missingMs) this.#missing.delete(worker);
+      for (const [worker, { heardAt }] of this.#missing) if (now - heardAt > missingMs) this.#forget(worker);
       for (const [worker, heardAt] of this.#foreign) if (now - heardAt > missingMs) this.#foreign.delete(worker);
       if (silent.length > 0)
         gone(
