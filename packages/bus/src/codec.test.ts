@@ -48,6 +48,14 @@ it('a long text is not escaped, and each other reply is JSON', () => {
 });
 
 it.each([
+  ['a long text', { text: 'x'.repeat(300), n: 1n }],
+  ['a text in bytes', withText({ n: 1n }, new JsonBytes([Buffer.from('{}')]))],
+  ['a short text', { text: 'x', n: 1n }],
+])('a reply with %s and a member that JSON cannot express is undecodable', (_what, reply) => {
+  expect(() => encodeReply(reply)).toThrow(expect.objectContaining({ kind: 'undecodable' }));
+});
+
+it.each([
   ['no end of its members', '\u0001{"kind":"message"}'],
   ['no members', '\u0001\u0002text'],
   ['members that are none', '\u0001[]\u0002text'],

@@ -57,14 +57,20 @@ const leastBesideLength = 256;
 export function encodeReply(payload: unknown): Uint8Array {
   if (!isObject(payload)) return encode(payload);
   const bytes = (payload as MayBeBytes)[wire];
-  if (bytes !== undefined) {
-    const { parts } = bytes.within(`${head}${JSON.stringify(withoutText(payload))}${start}`, '');
-    return Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
+  try {
+    if (bytes !== undefined) {
+      const { parts } = bytes.within(`${head}${JSON.stringify(withoutText(payload))}${start}`, '');
+      return Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
+    }
+    const { text } = payload;
+    if (typeof text === 'string' && text.length >= leastBesideLength) {
+      const { text: _text, ...others } = payload;
+      return Buffer.from(`${head}${JSON.stringify(others)}${start}${text}`);
+    }
+  } catch (error) {
+    throw new BusError('undecodable', 'a reply for the bus cannot be written as JSON', error);
   }
-  const { text } = payload;
-  if (typeof text !== 'string' || text.length < leastBesideLength) return encode(payload);
-  const { text: _text, ...others } = payload;
-  return Buffer.from(`${head}${JSON.stringify(others)}${start}${text}`);
+  return encode(payload);
 }
 
 /**
