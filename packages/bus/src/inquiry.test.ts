@@ -100,12 +100,13 @@ it('a busy worker is asked ever less often', async () => {
 
 it('while a worker may come back to NATS, no question without a listener proves that it is gone', async () => {
   const found: string[] = [];
-  let mayReturn = true;
+  let isAwaited = true;
   const elsewhere = subject<Items, Items>('elsewhere');
   const inquiry = new Inquiry<string, Items>({
     bus,
     clock,
-    workers: { state: () => 'silent', mayReturn: () => mayReturn },
+    workers: { state: () => 'silent' },
+    awaits: () => isAwaited,
     payload: (items) => ({ items }),
     heldOf: ({ items }) => new Set(items),
     attemptOf: () => 1,
@@ -127,10 +128,42 @@ it('while a worker may come back to NATS, no question without a listener proves 
   back.close();
   ask('two');
   await vi.advanceTimersByTimeAsync(8_000);
-  mayReturn = false;
+  isAwaited = false;
   await vi.advanceTimersByTimeAsync(1_000);
   expect(found).toEqual(['held one', 'lost two']);
 });
+
+it.each(['silent', 'lost'] as const)(
+  'while a worker that is %s may come back, only the items that wait for it may still be held there',
+  async (state) => {
+    const found: string[] = [];
+    let isAwaited = true;
+    const [away, there] = [newWorkerId('session'), newWorkerId('session')];
+    const elsewhere = subject<Items, Items>('elsewhere');
+    await bus.subscribe(elsewhere, (_question, reply) => reply({ items: ['both'] }));
+    const inquiry = new Inquiry<string, Items>({
+      bus,
+      clock,
+      workers: { state: (asked) => (asked === away ? state : 'alive') },
+      awaits: (item, asked) => isAwaited && asked === away && item === 'waits',
+      payload: (items) => ({ items }),
+      heldOf: ({ items }) => new Set(items),
+      attemptOf: () => 1,
+      held: (item, at) => found.push(`held ${item} ${at}`),
+      lost: (item) => found.push(`lost ${item}`),
+    });
+    inquiry.ask(
+      ['waits', 'repeats', 'both', 'nowhere'],
+      (asked) => (asked === away ? subject<Items, Items>('nowhere') : elsewhere),
+      (item) => (item === 'waits' || item === 'repeats' ? [away] : [away, there]),
+    );
+    await vi.advanceTimersByTimeAsync(9_000);
+    expect(found.toSorted()).toEqual([`held both ${there}`, 'lost nowhere', 'lost repeats']);
+    isAwaited = false;
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(found.slice(3)).toEqual(['lost waits']);
+  },
+);
 
 it('one worker is asked again, and its answer to the first question counts', async () => {
   const found: unknown[] = [];

@@ -3,8 +3,8 @@
  * long it takes, and a worker that is not there must be proven gone.
  *
  * Invariant P1: none of the workers that may have an item holds it when it is reported lost. Each of them has said so, or is proven gone: twice, no worker
- * listened at NATS and there was no sign of life; or there was no sign of life for so long that it counts as lost (`presence.ts`). None of this proves it while
- * the worker may still search NATS, which this process has lost and found itself (`mayReturn`).
+ * listened at NATS and there was no sign of life; or there was no sign of life for so long that it counts as lost (`presence.ts`). None of this proves it for
+ * an item that awaits the worker (`awaits`).
  */
 import type { WorkerId } from '@omnibus/protocol';
 import type { Bus, PendingRequest } from './bus.ts';
@@ -15,8 +15,9 @@ import type { Subject } from './subject.ts';
 export interface InquiryOptions<Item, Payload> {
   readonly bus: Bus;
   readonly clock: { schedule(delayMs: number, run: () => void): { cancel(): void } };
-  /** `mayReturn`: whether a worker that does not listen at NATS proves nothing yet; left out if it always does, with `state`. */
-  readonly workers: Pick<PresenceWatch<Sign>, 'state'> & Partial<Pick<PresenceWatch<Sign>, 'mayReturn'>>;
+  readonly workers: Pick<PresenceWatch<Sign>, 'state'>;
+  /** Whether a worker that seems to be gone may come back with an item, which waits for that. Left out where no item waits. */
+  readonly awaits?: (item: Item, worker: WorkerId) => boolean;
   /** The question to one worker about these items. */
   readonly payload: (items: readonly Item[]) => Payload;
   /**
@@ -149,9 +150,9 @@ export class Inquiry<Item, Payload> {
     question.next = clock.schedule(Math.min(firstLookMs * 2 ** question.looks, lookMs), () => {
       if (question.isOver) return;
       question.looks += 1;
-      const state = workers.state(question.worker);
-      if (state === 'lost') this.#end(question, () => false);
-      else if (
+      if (workers.state(question.worker) === 'lost') this.#gone(question);
+      if (question.isOver) return;
+      if (
         bus.connected &&
         (!question.isAsked ||
           question.reconnects !== bus.reconnects ||
@@ -167,15 +168,11 @@ export class Inquiry<Item, Payload> {
     const { bus, workers } = this.#options;
     question.isAsked = false;
     if (question.isOver || error.kind !== 'no-responders') return;
-    question.unheard += 1;
-    if (workers.mayReturn?.(question.worker) === true) {
-      question.unheard = 1;
-      return; // The next look asks again.
-    }
+    // However often an awaited worker does not listen, that is no reason to give up.
+    question.unheard = this.#isAwaited(question) ? Math.min(question.unheard + 1, 2) : question.unheard + 1;
     // Its last message may still be on its way; and right after NATS was disturbed, a worker may be alive before its next sign of life arrives. So it is
     // asked twice.
-    if (question.unheard > 1 && bus.connected && workers.state(question.worker) !== 'alive')
-      this.#end(question, () => false);
+    if (question.unheard > 1 && bus.connected && workers.state(question.worker) !== 'alive') this.#gone(question);
     else if (question.unheard > maxDeaf) this.#giveUp(question);
     else if (question.unheard === 1) {
       question.looks = 0;
@@ -205,11 +202,27 @@ export class Inquiry<Item, Payload> {
       if (isHeld(suspect)) {
         this.#forget(suspect);
         this.#options.held(suspect.item, question.worker);
-      } else {
-        suspect.candidates.delete(question.worker);
-        if (suspect.candidates.size === 0) this.#conclude(suspect);
-      }
+      } else this.#exclude(question.worker, suspect);
     }
+  }
+
+  /** Ends the question for the items that do not await the worker, which seems to be gone. The next look asks after the others again. */
+  #gone(question: Question<Item, Payload>): void {
+    const { awaits } = this.#options;
+    const gone = this.#left(question).filter(({ item }) => awaits?.(item, question.worker) !== true);
+    if (!this.#isAwaited(question)) this.#over(question);
+    for (const suspect of gone) this.#exclude(question.worker, suspect);
+  }
+
+  /** Whether an item of the question awaits its worker. */
+  #isAwaited(question: Question<Item, Payload>): boolean {
+    const { awaits } = this.#options;
+    return awaits !== undefined && this.#left(question).some(({ item }) => awaits(item, question.worker));
+  }
+
+  #exclude(worker: WorkerId, suspect: Suspect<Item>): void {
+    suspect.candidates.delete(worker);
+    if (suspect.candidates.size === 0) this.#conclude(suspect);
   }
 
   /** The question cannot be answered; its items are left to their own time limits. */

@@ -37,6 +37,8 @@ export interface SentExchange extends Link {
   sentTo: WorkerId | undefined;
   /** Whether that worker has said that it has it. */
   isConfirmed: boolean;
+  /** Whether it waits for a worker that has it and may come back; false if it can be repeated at another worker without loss. */
+  readonly waits: boolean;
   /** The adapter that had it is gone. */
   adapterLost(): void;
 }

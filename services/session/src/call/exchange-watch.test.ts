@@ -419,6 +419,21 @@ describe('a call', () => {
     ]);
   });
 
+  it('that only reads is made again elsewhere at once also after a loss of NATS, unless its backend keeps something for it', async () => {
+    const [away, other] = [await started(), await started()];
+    const taskPlace = { worker: away.worker, connection: 'run-1', isProgram: true };
+    const { id } = await call('tasks/get', undefined, {}, new Map([[server, away.worker]]));
+    await call('tasks/get', away.worker);
+    await call('tasks/get', undefined, { taskPlace });
+    expect(away.calls.size).toBe(3);
+    away.kill();
+    bus.reconnect();
+    await pass(8_000);
+    expect([[...other.calls.keys()], outcomes]).toEqual([[id], []]);
+    await pass(3_000);
+    expect([other.calls.size, outcomes]).toEqual([2, ['task.lost']]);
+  });
+
   it('that went to whichever adapter NATS chose is looked for at each that may have it', async () => {
     await pass(2 * presenceMs);
     const nats = await bus.subscribe(

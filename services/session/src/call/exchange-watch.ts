@@ -107,7 +107,8 @@ export class ExchangeWatch implements Adapters {
     this.#inquiry = new Inquiry<SentExchange, HeldExchanges>({
       bus,
       clock: wheel,
-      workers: this,
+      workers: this.#workers,
+      awaits: (exchange, worker) => exchange.waits && this.mayReturn(worker),
       payload: (exchanges) => ({ exchanges: exchanges.map(({ id }) => id) }),
       heldOf: (answer, asked) => {
         const ids = new Set(answer.exchanges);

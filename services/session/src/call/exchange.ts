@@ -257,6 +257,11 @@ export class Exchange extends Link implements SentExchange {
     return this.#request.isRepeatable ?? repeatableMethods.has(this.#request.method);
   }
 
+  get waits(): boolean {
+    const isBound = this.sentTo !== undefined && this.sentTo === this.#request.affinity;
+    return !this.#isRepeatable || isBound || this.#isOfProgram;
+  }
+
   /** The adapter that worked on it is gone: it is sent again if it is repeatable, else it ends with a fault. */
   adapterLost(): void {
     if (this.isSettled) return;
