@@ -89,7 +89,7 @@ export class Exchange extends Link implements SentExchange {
     this.#host.adapters.open.add(this); // E4
     const { continues } = this.#request;
     if (continues !== undefined) this.#attach(continues.at);
-    else if (this.#request.context.taskPlace !== undefined && this.#isTaskLost) queueMicrotask(this.#endTask);
+    else if (this.#request.context.taskPlace !== undefined && this.#isTaskLost) queueMicrotask(() => this.#endTask());
     else this.#sendTo(this.#route());
     return this;
   }
@@ -115,7 +115,9 @@ export class Exchange extends Link implements SentExchange {
     return taskPlace?.isProgram === true && this.#host.adapters.isLost(taskPlace.worker);
   }
 
-  readonly #endTask = (): void => this.end(taskLost(this.#request.server));
+  #endTask(): void {
+    this.end(taskLost(this.#request.server));
+  }
 
   #sendTo({ to, worker, isBound, heard }: CallTarget): void {
     if (heard !== undefined) {
