@@ -19,7 +19,10 @@ export const repairs = {
   'old-draft': { reads: 'the revision 2024-10-07 as 2024-11-05' },
   'empty-session': { reads: 'a session id without characters as none' },
   'session-text': { reads: 'a session id with blanks, or with bytes beyond ASCII, as it is' },
-  'new-session': { reads: 'a session id that a later answer brings as the id of the session from then on' },
+  'new-session': {
+    reads:
+      'a session id that a later answer brings as the id of the session from then on; after the handshake, only where there is a session',
+  },
   'deferred-answer': {
     reads: 'an answer on the standing stream to a request that was answered HTTP 202 as the answer to that request',
   },
