@@ -13,11 +13,11 @@ import { fail, findConfigFile } from './settings.ts';
 export async function serve(options: ServeOptions): Promise<void> {
   const { workers } = options;
   if (workers !== undefined && cluster.isWorker) return (await import('../workers/worker.ts')).serveAsWorker(options);
-  boundYoungGeneration();
   if (findConfigFile(options.config) === undefined && isAtTerminal(options)) await askFirst(options);
   if (workers !== undefined) return (await import('../workers/supervise.ts')).supervise({ ...options, workers });
   const served = await prepared(options);
   if (served === undefined) return;
+  boundYoungGeneration();
   const { log } = served;
   const problem = hideEnvironment();
   if (problem !== undefined)

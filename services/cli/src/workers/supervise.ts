@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { LocalHub } from '@omnibus/bus';
-import { stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
+import { boundYoungGeneration, stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import type { CatalogRecord } from '@omnibus/protocol';
 import { mergedMetrics } from '@omnibus/telemetry';
 import type { Reloaded } from '@omnibus/admin';
@@ -31,6 +31,7 @@ export async function supervise(options: ServeOptions & { readonly workers: numb
     },
   );
   if (!(served instanceof ServedGateway)) return fail(served.problems);
+  boundYoungGeneration();
   const { log } = served;
   hideEnvironment();
   stopOnSignal({
