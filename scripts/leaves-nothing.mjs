@@ -56,9 +56,10 @@ const everywhere = new Map(
 const functions = () =>
   new Map(
     [...everywhere].flatMap(([name, owner]) =>
-      Object.entries(Object.getOwnPropertyDescriptors(owner))
-        .filter(([, { value }]) => typeof value === 'function')
-        .map(([key, { value }]) => [`${name}.${key}`, value]),
+      Reflect.ownKeys(owner)
+        .map((key) => ({ owner, key, descriptor: Reflect.getOwnPropertyDescriptor(owner, key) }))
+        .filter(({ descriptor }) => typeof descriptor?.value === 'function')
+        .map((found) => [`${name}.${String(found.key)}`, found]),
     ),
   );
 const known = functions();
@@ -66,12 +67,12 @@ const known = functions();
 // Registered before those of the file, so that it runs after them.
 afterAll(() => {
   for (const timer of timers) clearTimeout(timer);
+  // Spies first: one on a function of a turned clock would put that clock back.
+  vi.restoreAllMocks();
   const isTurned = vi.isFakeTimers();
   vi.useRealTimers();
-  vi.restoreAllMocks();
   const left = [
     ...(isTurned ? ['a clock that is turned'] : []),
-    // A spy on a function of a turned clock stays when the clock is gone.
     ...Object.keys(clocks)
       .filter((name) => globalThis[name] !== clocks[name])
       .map((name) => `another ${name}`),
@@ -85,8 +86,14 @@ afterAll(() => {
       .map(([name]) => `a listener of the process: ${String(name)}`),
   ];
   const now = functions();
-  for (const name of new Set([...known.keys(), ...now.keys()]))
-    if (now.get(name) !== known.get(name)) left.push(`another ${name}`);
+  for (const name of new Set([...known.keys(), ...now.keys()])) {
+    const [was, is] = [known.get(name), now.get(name)];
+    if (was?.descriptor.value === is?.descriptor.value) continue;
+    left.push(`another ${name}`);
+    // The next file shall not fail for this one.
+    if (was === undefined) Reflect.deleteProperty(is.owner, is.key);
+    else Reflect.defineProperty(was.owner, was.key, was.descriptor);
+  }
   Object.assign(globalThis, { setTimeout, setInterval, clearTimeout, clearInterval });
   if (left.length > 0) throw new Error(`this file leaves behind for the next one: ${left.join(', ')}`);
 });
