@@ -17,6 +17,10 @@ export interface Struck {
   to: number;
 }
 
+/** Milliseconds that a call of the run may take. */
+export const callMs = 10_000;
+const timeout = 'upstream.timeout';
+
 /** The reason of an interruption by the end of such a part. */
 const reasonOf: Readonly<Record<Killed, string>> = { backend: 'gateway.interrupted', edge: 'connection' };
 
@@ -45,7 +49,7 @@ export function blame(
     const meanwhile = faults.filter((fault) => fault.from <= to && from <= fault.to);
     const cause = meanwhile.find(
       ({ kills, isSlow }) =>
-        (isSlow && reason === 'upstream.timeout') ||
+        (isSlow && reason === timeout) ||
         kills.some((part) => reasonOf[part] === reason && (part === 'edge' || !repeatable.has(call))),
     );
     if (refusals.has(reason)) refused += 1;
@@ -58,6 +62,24 @@ export function blame(
     }
   }
   return { counts, refused, unexplained };
+}
+
+/**
+ * The faults that made more calls reach their time limit than they may. Each client has one call at a time. At most a quarter of the clients may be stuck in a strike
+ * that is shorter than the limit of a call, and in a longer one each of them, once for each time that the limit fits in.
+ */
+export function tooSlow({ counts }: Blame, faults: readonly Struck[], clients: number): readonly string[] {
+  const allowed = new Map<string, number>();
+  for (const { name, isSlow, from, to } of faults) {
+    if (!isSlow) continue;
+    const limits = Math.floor((to - from) / callMs);
+    const may = limits === 0 ? Math.ceil(clients / 4) : clients * (limits + 1);
+    allowed.set(name, (allowed.get(name) ?? 0) + may);
+  }
+  return [...allowed]
+    .map(([name, most]) => ({ name, most, count: counts.get(`${name}, ${timeout}`) ?? 0 }))
+    .filter(({ most, count }) => count > most)
+    .map(({ name, most, count }) => `${name}: ${count} calls, of at most ${most}`);
 }
 
 function seconds(ms: number): string {

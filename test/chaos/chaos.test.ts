@@ -18,7 +18,7 @@ import { fixturePath } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 import { approving, asked, counter, sdkClient, streamer, worker, type Run } from './clients.ts';
-import { blame, type Struck } from './blame.ts';
+import { blame, callMs, tooSlow, type Struck } from './blame.ts';
 import { evidenceOf, governed, recordsOf } from './evidence.ts';
 import { faults } from './faults.ts';
 import { Fleet } from './fleet.ts';
@@ -83,10 +83,11 @@ it(
     const tally = new Tally();
     const random = randomNumbers(seed);
     const struck: Struck[] = [];
+    let clientCount = 0;
     {
       await using fleet = await Fleet.start((publicUrl) => ({
         // An edge that stops waits for calls that a killed backend worker had, which are known to be lost after some seconds.
-        timeouts: { call: '10s', drain: '8s' },
+        timeouts: { call: `${callMs}ms`, drain: '8s' },
         ...governed(records),
         publicUrl,
         auth: keys.auth,
@@ -133,7 +134,8 @@ it(
         ...membersOf(membership),
       ].map((work, index) => work(run, `${work.name}${index}`));
       // A fault during the first initialize of a client says nothing about sessions.
-      await tally.allSucceeded(clients.length);
+      clientCount = clients.length;
+      await tally.allSucceeded(clientCount);
       const endsAt = performance.now() + seconds * 1_000;
       const leastStruck = isLongLane ? allFaults.length : certain.length;
       const isEnough = (): boolean =>
@@ -169,7 +171,8 @@ it(
     const twice = [...executions].filter(([, count]) => count > 1).map(([tag]) => tag);
     for (const line of await recordsOf(records, twice)) process.stdout.write(`${line}\n`);
     await rm(records, { recursive: true });
-    const { counts, refused, unexplained } = blame(tally.interruptions, struck, tally.repeatable);
+    const blamed = blame(tally.interruptions, struck, tally.repeatable);
+    const { counts, refused, unexplained } = blamed;
     const causes = [...counts].map(([cause, count]) => `${cause} ${count}`).join('; ');
     process.stdout.write(
       `\nchaos, seed ${seed}: ${struck.length} faults (${struck.map(({ name, from }) => `${Math.round(from / 1_000)} s ${name}`).join(', ')});\n` +
@@ -193,6 +196,7 @@ it(
     expect(evidence).toMatchObject({ unrecorded: [], verified: 7, harm: [] });
     expect(evidence.open).toBeGreaterThan(0);
     expect(evidence.endless.length).toBeLessThanOrEqual(evidence.mayLack);
+    expect(tooSlow(blamed, struck, clientCount)).toEqual([]);
     if (isLongLane) expect(unexplained.length).toBeLessThanOrEqual(tally.answered * unexplainedPart);
     expect(tally.approved).toBeGreaterThan(0);
     expect(tally.answered).toBeGreaterThan(leastAnswered);
