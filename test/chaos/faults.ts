@@ -88,10 +88,12 @@ export const faults: readonly Fault[] = [
     isSlow: true,
     async strike(fleet) {
       const { nodes } = fleet.cluster;
+      const stored = await fleet.stored();
       await Promise.all(nodes.map((node) => node.kill(true)));
       await wait(downMs);
       await Promise.all(nodes.map((node) => node.start()));
       await fleet.ready();
+      await fleet.restored(stored);
     },
   },
   {

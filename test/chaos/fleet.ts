@@ -4,10 +4,12 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { reservedBytes } from '@omnibus/bus';
-import { startNatsCluster, type NatsCluster, type NatsNode } from '@omnibus/bus/testing';
+import { Outsider, startNatsCluster, type NatsCluster, type NatsNode } from '@omnibus/bus/testing';
+import { parseCatalogKey } from '@omnibus/protocol';
 import { vi } from 'vitest';
 import { configText, writeConfig } from '../support/gateway.ts';
 import { Link } from '../support/link.ts';
+import { metricsOf } from '../support/metrics.ts';
 import { fixturePath, omnibusProgram, type RunningProcess, sealing, startProcess } from '../support/processes.ts';
 
 export const roles = ['edge', 'session', 'backend'] as const;
@@ -37,10 +39,19 @@ export interface FleetParts {
   readonly before?: string;
 }
 
+/** The records in the store. */
+export interface Stored {
+  readonly sessions: number;
+  /** The servers with a list. */
+  readonly listed: ReadonlySet<string>;
+}
+
 /** Little more than the buckets and streams reserve, so that the store is filled quickly. */
 const maxStoreMegabytes = Math.ceil(reservedBytes() / 2 ** 20) + 64;
 /** When a process is not ready by then, the run fails. */
 const startMs = 60_000;
+/** Milliseconds that the store has to list its records. */
+const readMs = 5_000;
 
 export class Fleet {
   readonly cluster: NatsCluster;
@@ -127,7 +138,40 @@ export class Fleet {
     old.link[Symbol.dispose]();
   }
 
-  /** Resolves when each process says that it has all that it needs: the connection to NATS, and the whole store. */
+  /** What the store has. */
+  stored(): Promise<Stored> {
+    return vi.waitFor(() => this.#storedNow(), { timeout: startMs, interval: 100 });
+  }
+
+  async #storedNow(): Promise<Stored> {
+    await using outsider = await Outsider.connect(`nats://127.0.0.1:${this.node(0).port}`);
+    // A read that begins while a bucket has no leader may never end.
+    const tooLong = wait(readMs).then(() => Promise.reject(new Error('the store does not answer')));
+    const buckets = await Promise.race([outsider.buckets(), tooLong]);
+    const lists = [...(buckets.get('omnibus-catalog')?.keys() ?? [])].map((key) => parseCatalogKey(key)?.server ?? key);
+    return { sessions: buckets.get('omnibus-sessions')?.size ?? 0, listed: new Set(lists) };
+  }
+
+  /** Resolves when the store has again what was lost with it: the list of each server, and the sessions, but those that no worker holds any more. */
+  async restored({ sessions, listed }: Stored): Promise<void> {
+    await vi.waitFor(
+      async () => {
+        const now = await this.#storedNow();
+        const missing = [...listed].filter((server) => !now.listed.has(server));
+        const wanted = Math.min(sessions, await this.#heldSessions());
+        if (missing.length > 0 || now.sessions < wanted)
+          throw new Error(`${now.sessions} of ${wanted} sessions are stored, and no list of ${missing.join(', ')}`);
+      },
+      { timeout: startMs, interval: 100 },
+    );
+  }
+
+  async #heldSessions(): Promise<number> {
+    const all = await Promise.all(this.#parts.session.map(({ process }) => metricsOf(process)));
+    return all.reduce((sum, metrics) => sum + (metrics.get('omnibus_sessions{state="ready"}') ?? 0), 0);
+  }
+
+  /** Resolves when each process says that it has all that it needs: the connection to NATS, and every bucket and stream. Their records may still be missing. */
   async ready(): Promise<void> {
     const readinessOf = async (process: RunningProcess): Promise<string> => {
       const [, admin] = (await process.line(/"admin":"([^"]+)"/)) as unknown as [string, string];
