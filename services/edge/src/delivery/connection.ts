@@ -4,6 +4,9 @@ import type { Presence } from '@omnibus/protocol';
 /** Milliseconds after a loss of the bus in which workers may come back before others take over their sessions. */
 const returnMs = 1_500;
 
+/** Milliseconds until a message is sent again that no worker heard, right after a loss of the bus. */
+export const returnRetryMs = 100;
+
 /** The connection of this process to the bus. */
 export class Connection {
   readonly #bus: Pick<Bus, 'connected'>;

@@ -192,6 +192,7 @@ export class Delivery {
 
   /** Opens a session at any worker. */
   open(command: OpenCommand, answer: (reply: OpenReply) => void): void {
-    openSession({ ...this.#options, workers: this.#workers }, command, answer);
+    const shared = { soon: this.#soon, workers: this.#workers, connection: this.#connection };
+    openSession({ ...this.#options, ...shared }, command, answer);
   }
 }

@@ -35,7 +35,7 @@ export interface DeliveryParts {
   readonly log: Logger;
   readonly workers: PresenceWatch<Presence>;
   readonly backends: Backends;
-  readonly connection: Connection;
+  readonly connection: Pick<Connection, 'isSteady'>;
   /** Called for each command, so that the edge looks after it; undefined where no part dies alone. */
   readonly accepted?: (() => void) | undefined;
   readonly watcher?: EdgeWatcher | undefined;

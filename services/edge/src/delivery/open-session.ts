@@ -3,12 +3,16 @@ import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { fault, type OpenCommand, type OpenReply, type WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { nearestWorker, type WorkersThere } from './choose-worker.ts';
+import { returnRetryMs, type Connection } from './connection.ts';
 
 export interface OpenSessionOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
+  /** A clock with short ticks. */
+  readonly soon: DeadlineWheel;
   readonly log: Logger;
   readonly workers: WorkersThere;
+  readonly connection: Pick<Connection, 'isSteady'>;
 }
 
 /**
@@ -17,14 +21,17 @@ export interface OpenSessionOptions {
  */
 const openMs = 6_000;
 const maxOpens = 4;
+/** Times that all workers are asked again after NATS was lost, when none of them listens. */
+const maxReturns = 10;
 
 /** Opens a session at the nearest worker that takes it. If a late worker has opened one as well, no client knows its id, and it ends unused. */
 export function openSession(
-  { bus, wheel, log, workers }: OpenSessionOptions,
+  { bus, wheel, soon, log, workers, connection }: OpenSessionOptions,
   command: OpenCommand,
   answer: (reply: OpenReply) => void,
 ): void {
   const asked = new Set<WorkerId>();
+  let returns = 0;
   /** Whether another worker may open it: this one is leaving, or is full and not the last one. */
   const mayAnother = (reason: string, worker: WorkerId | undefined): boolean =>
     reason === 'gateway.draining' ||
@@ -49,6 +56,12 @@ export function openSession(
         failed: (error) => {
           limit.cancel();
           const known = gatewayFaultOf(error);
+          // Right after a loss of NATS, the workers may only not be back yet.
+          if (error.kind === 'no-responders' && worker === undefined && !connection.isSteady && returns < maxReturns) {
+            returns += 1;
+            soon.schedule(returnRetryMs, () => ask(attempt, true));
+            return;
+          }
           // No worker at all, or one that has just left.
           if (worker === undefined || known !== undefined)
             answer({ kind: 'refused', fault: known ?? fault('gateway.unavailable') });

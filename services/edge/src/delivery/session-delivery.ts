@@ -9,6 +9,7 @@
  */
 import { subjects, type BusError, type PendingRequest, type ReplyObserver } from '@omnibus/bus';
 import type { SessionCommand, StreamFrame, StreamId, WorkerId } from '@omnibus/protocol';
+import { returnRetryMs } from './connection.ts';
 import { InFlight, OpenCommands, type DeliveryParts } from './in-flight.ts';
 import { OwnerSearch } from './owner-search.ts';
 import { Probing } from './probing.ts';
@@ -22,8 +23,6 @@ export interface SessionDeliveryOptions extends DeliveryParts {
 
 /** Workers in a row that may answer that they do not hold the session. */
 const maxMisses = 12;
-/** Milliseconds between two attempts at an owner that is not back yet. */
-const returnRetryMs = 100;
 
 export class SessionDelivery {
   readonly #options: SessionDeliveryOptions;

@@ -7,6 +7,7 @@ import {
   newWorkerId,
   rootEndpoint,
   type Begun,
+  type ModernCommand,
   type ModernControl,
   type ModernReply,
   type SessionKey,
@@ -67,23 +68,27 @@ afterEach(() => test.stop());
 const pass = (ms: number): Promise<void> => test.pass(ms);
 const started = (): Promise<Worker> => test.started(new Worker());
 
+function commandOf(key: SessionKey, method: string): ModernCommand {
+  return {
+    kind: 'request',
+    key,
+    caller: { principal: anonymous, endpoint: rootEndpoint },
+    request: { jsonrpc: '2.0', id: 1, method, params: {} },
+    context: { capabilities: {}, logLevel: undefined },
+    parameterHeaders: undefined,
+  };
+}
+
 /** A request, which goes to any of the workers. */
 async function request(
   method: string,
 ): Promise<{ readonly key: SessionKey; readonly frames: ModernReply[]; readonly at: Worker }> {
   const key = newRequestKey();
   const frames: ModernReply[] = [];
-  delivery.request(
-    {
-      kind: 'request',
-      key,
-      caller: { principal: anonymous, endpoint: rootEndpoint },
-      request: { jsonrpc: '2.0', id: 1, method, params: {} },
-      context: { capabilities: {}, logLevel: undefined },
-      parameterHeaders: undefined,
-    },
-    { reply: (frame) => frames.push(frame), failed: (error) => expect.fail(String(error)) },
-  );
+  delivery.request(commandOf(key, method), {
+    reply: (frame) => frames.push(frame),
+    failed: (error) => expect.fail(String(error)),
+  });
   await vi.advanceTimersByTimeAsync(0);
   return { key, frames, at: test.workers.find(({ requests }) => requests.has(key)) as Worker };
 }
@@ -231,4 +236,28 @@ it('a request whose answer is lost on its way is sent once more, with what the e
   next.requests.get(key)?.(answered);
   await vi.advanceTimersByTimeAsync(0);
   expect(reasons(frames)).toEqual(['message']);
+});
+
+it.each([
+  ['waits for the first that is back, right after a loss of NATS', false, 400, []],
+  ['fails in the end, if none comes back', false, 3_000, ['no-responders']],
+  ['fails at once where NATS was not lost', true, 400, ['no-responders']],
+] as const)('a request that no worker hears %s', async (_title, isSteady, backAfterMs, failed) => {
+  for (const worker of [await started(), await started()])
+    for (const subscription of worker.subscriptions) subscription.close();
+  delivery = new StatelessDelivery({
+    ...test.options,
+    backends: { since: () => [backend], expected: [] },
+    connection: { isSteady },
+  });
+  const [heard, failures]: [SessionKey[], string[]] = [[], []];
+  const key = newRequestKey();
+  delivery.request(commandOf(key, 'tools/call'), {
+    reply: (frame) => expect.fail(frame.kind),
+    failed: ({ kind }) => void failures.push(kind),
+  });
+  await vi.advanceTimersByTimeAsync(backAfterMs);
+  await test.bus.subscribe(subjects.modern(undefined), (command) => void heard.push(command.key));
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect([heard, failures]).toEqual([failed.length === 0 ? [key] : [], failed]);
 });

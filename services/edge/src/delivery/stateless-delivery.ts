@@ -18,6 +18,7 @@ import {
   type WorkerId,
 } from '@omnibus/protocol';
 import { nearestWorker, workersFor } from './choose-worker.ts';
+import { returnRetryMs } from './connection.ts';
 import { OpenCommands, Tracked, type Backends, type DeliveryParts, type OpenTracked } from './in-flight.ts';
 import { retryMs } from './owner-search.ts';
 import { doubtMs } from './pulse.ts';
@@ -144,7 +145,9 @@ export class StatelessDelivery {
       reply: (frame) => this.#hear(inFlight, worker, frame),
       failed: (error) => {
         if (!this.#open.has(inFlight)) return;
-        if (error.kind === 'no-responders' && worker !== undefined) this.#unheard(inFlight, worker);
+        const isUnheard = error.kind === 'no-responders';
+        if (isUnheard && worker !== undefined) this.#unheard(inFlight, worker);
+        else if (isUnheard && this.#mayReturn(inFlight)) this.#againSoon(inFlight);
         else if (inFlight.losesAnswer(error)) this.#lost(inFlight);
         else this.#open.fail(inFlight, error);
       },
@@ -207,6 +210,19 @@ export class StatelessDelivery {
     } else {
       this.#holderGone(inFlight, worker);
     }
+  }
+
+  /** Whether workers may only not be back yet, since NATS was lost a moment ago. */
+  #mayReturn({ attempts }: InFlightRequest): boolean {
+    return !this.#options.connection.isSteady && attempts < maxAttempts;
+  }
+
+  /** No worker listens at all. NATS gives it to the first one that is back. */
+  #againSoon(inFlight: InFlightRequest): void {
+    inFlight.pending = undefined;
+    this.#options.soon.schedule(returnRetryMs, () => {
+      if (this.#open.has(inFlight)) this.#again(inFlight);
+    });
   }
 
   /** The worker that held the call which it continues is gone: another one finds the call at the backend workers. */
