@@ -9,7 +9,8 @@ const maxTries = 16;
  * Changes a value, starting from its latest state, and starts again if another process has changed it meanwhile.
  * @param change returns the next value: undefined deletes the key, the same value leaves it. It may be called several times.
  * @returns the next value.
- * @throws {BusError} as the bus does; `revision-conflict` if other processes change the value all the time. Errors of `change` pass unchanged.
+ * @throws {BusError} as the bus does; `revision-conflict` if other processes change the value all the time.
+ * Errors of `change` pass unchanged.
  */
 export async function changeValue<Value, Next extends Value | undefined>(
   bucket: Pick<KeyValue<Value>, 'get' | 'create' | 'update' | 'delete'>,

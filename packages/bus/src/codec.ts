@@ -42,7 +42,10 @@ export function decode(bytes: Uint8Array): unknown {
   return read.value;
 }
 
-/** The characters before the other members of a reply and before its text. JSON escapes control characters in strings, so neither stands in the members. */
+/**
+ * The characters before the other members of a reply and before its text.
+ * JSON escapes control characters in strings, so neither stands in the members.
+ */
 const [head, start] = ['\u0001', '\u0002'];
 const [headByte, startByte] = [0x01, 0x02];
 const replacement = '\u{fffd}';
@@ -50,8 +53,9 @@ const replacement = '\u{fffd}';
 const leastBesideLength = 256;
 
 /**
- * Writes a reply for a receiver that reads its text beside the other members (decision 85). The text of a frame is JSON: as a member it would be JSON in a string of JSON,
- * in which its sender escapes each quote and its receiver reads each one again.
+ * Writes a reply for a receiver that reads its text beside the other members (decision 85).
+ * The text of a frame is JSON. As a member it would be JSON in a string of JSON.
+ * Its sender would escape each quote in it, and its receiver would read each one again.
  * @throws {BusError} `undecodable`, as `encode` does.
  */
 export function encodeReply(payload: unknown): Uint8Array {

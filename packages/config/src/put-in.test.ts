@@ -55,7 +55,7 @@ it.each([
   ['expected a name, for example "x_0_7300"', 'expected a name'],
   ['0.0.0.0:7300/mcp is no address', 'expected another value'],
   ['expected a word, such as "auth"', 'expected a word, such as "auth"'],
-])('%j is told in the words of the file', (message, told) => {
+])('the message %j shows the words of the file in place of a value', (message, told) => {
   expect(withoutValues(message, '0.0.0.0:7300', '${X}')).toBe(told);
   expect(withoutValues(message, '0.0.0.0:7300', '0.0.0.0:7300')).toBe(message);
 });

@@ -19,7 +19,10 @@ import { Lane } from './lanes.ts';
 
 const noResponders = 503;
 
-/** Ends the subjects for replies of a process that reads a text beside the other members (`codec.ts`). No digit of a handle, and read as its end. Version 0.3.0 has none. */
+/**
+ * Ends the subjects for replies of a process that reads a text beside the other members (`codec.ts`). Version 0.3.0 has no such mark.
+ * It is no digit of a handle, so a handle ends there.
+ */
 const textMark = '~';
 
 /** Whether the process with this subject for replies reads the text of a reply beside its other members. */

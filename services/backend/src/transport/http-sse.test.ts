@@ -4,7 +4,8 @@ import type { Dispatcher } from 'undici';
 import { defaultLimits, type JsonRpcRequest } from '@omnibus/protocol';
 import { HttpSseTransport } from './http-sse.ts';
 import { ReadingBudget } from './reading-budget.ts';
-import type { DropKind, TransportObserver } from './transport.ts';
+import type { DropKind } from './transport.ts';
+import { silentTransport } from './transport-under-test.ts';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
@@ -30,11 +31,14 @@ async function connected() {
       openTimeoutMs: 1_000,
       dispatcher: {
         dispatch({ path }: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler) {
-          const controller = {
+          const controller: Dispatcher.DispatchController = {
+            aborted: false,
+            paused: false,
+            reason: null,
             abort: () => void (each.isAborted = true),
             pause: () => undefined,
             resume: () => undefined,
-          } as unknown as Dispatcher.DispatchController;
+          };
           const each: Sent = { path, handler, controller, isAborted: false };
           sent.push(each);
           handler.onRequestStart?.(controller, {});
@@ -43,11 +47,12 @@ async function connected() {
       },
     },
     {
-      message: (value: unknown) => heard.push(value),
-      requestFailed: (id: unknown) => failed.push(id),
-      lost: (problem: string) => expect.fail(problem),
-      dropped: (kind: DropKind, problem: string) => dropped.push([kind, problem]),
-    } as unknown as TransportObserver,
+      ...silentTransport,
+      message: (value) => heard.push(value),
+      requestFailed: (id) => failed.push(id),
+      lost: (problem) => expect.fail(problem),
+      dropped: (kind, problem) => dropped.push([kind, problem]),
+    },
   );
   const opening = transport.open();
   const [stream] = sent as [Sent];

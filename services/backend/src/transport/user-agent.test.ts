@@ -9,10 +9,10 @@ import { Agents } from './agents.ts';
 import { HttpSseTransport } from './http-sse.ts';
 import { ReadingBudget } from './reading-budget.ts';
 import { StreamableHttpTransport } from './streamable-http.ts';
-import type { Transport, TransportObserver } from './transport.ts';
+import type { Transport } from './transport.ts';
+import { silentTransport } from './transport-under-test.ts';
 import { WebSocketTransport } from './websocket.ts';
 
-const observer = { requestFailed: () => undefined, lost: () => undefined, dropped: () => undefined };
 type Make = (address: string, headers: Readonly<Record<string, string>>, agents: Agents) => Transport;
 
 function optionsOf(url: string, headers: Readonly<Record<string, string>>, agents: Agents) {
@@ -31,15 +31,12 @@ const kinds: readonly (readonly [string, Make])[] = [
   [
     'Streamable HTTP',
     (address, headers, agents) =>
-      new StreamableHttpTransport(
-        optionsOf(`http://${address}/`, headers, agents),
-        observer as unknown as TransportObserver,
-      ),
+      new StreamableHttpTransport(optionsOf(`http://${address}/`, headers, agents), silentTransport),
   ],
   [
     'HTTP+SSE',
     (address, headers, agents) =>
-      new HttpSseTransport(optionsOf(`http://${address}/`, headers, agents), observer as unknown as TransportObserver),
+      new HttpSseTransport(optionsOf(`http://${address}/`, headers, agents), silentTransport),
   ],
   [
     'WebSocket',
@@ -55,7 +52,7 @@ const kinds: readonly (readonly [string, Make])[] = [
           proxy: undefined,
           tls: undefined,
         },
-        observer as unknown as TransportObserver,
+        silentTransport,
       ),
   ],
 ];
