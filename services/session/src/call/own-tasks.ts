@@ -39,10 +39,14 @@ export interface OwnTaskRequest {
   readonly gone?: WorkerId | undefined;
 }
 
-/** `result`: tasks in the form of 2025-11-25. `until`: the request must be served again after that. `elsewhere`: that worker has the task. */
+/**
+ * `result`: tasks in the form of 2025-11-25. `fault`: the request is refused. `outcome`: the error of its task, which counts already. `until`: the request must
+ * be served again after that. `elsewhere`: that worker has the task.
+ */
 export type OwnTaskAnswer =
   | { readonly result: JsonObject }
   | { readonly fault: GatewayFault }
+  | { readonly outcome: GatewayFault }
   | { readonly until: Promise<void> }
   | { readonly elsewhere: WorkerId };
 

@@ -163,6 +163,7 @@ export class Serving {
       if (own === undefined) forwarding.forward(stream, id, method, params, view);
       else if ('until' in own) this.#holdUntil(request, stream, own.until);
       else if ('fault' in own) this.#refuseFor(stream, request, own.fault);
+      else if ('outcome' in own) stream.refuse(id, own.outcome);
       else if ('result' in own) stream.answer(resultText(id, JSON.stringify(own.result)));
     } else this.#refuse(stream, request, 'method.unknown', `${method}: no server behind this endpoint runs tasks`);
   }

@@ -99,3 +99,15 @@ it('has the whole error of a script that was refused later', async () => {
   expect(Object.keys(error?.data ?? {})).toEqual(Object.keys(plain.error?.data ?? {}));
   expect(error?.data).toMatchObject({ reason: 'limit.quota' });
 });
+
+it('is one refusal, however often a client reads the error of a script that was refused', async () => {
+  const rules = [{ id: 'one', what: [`omnibus/${coderNames.run}`], quota: '1/day' }];
+  const worker = await started({ auth: { keys: { file: 'keys.yaml' } }, limits: { rules } });
+  const client = await worker.open(latestLegacyRevision, {}, callerOf('ann'));
+  await run(client);
+  const { result } = await run(client, { task: {} });
+  const { taskId } = result?.['task'] as JsonObject;
+  for (let count = 1; count <= 3; count += 1)
+    expect((await client.ask('tasks/result', { taskId })).error?.data).toMatchObject({ reason: 'limit.quota' });
+  expect(await worker.metrics.text()).toContain('omnibus_refusals_total{reason="limit.quota"} 1\n');
+});

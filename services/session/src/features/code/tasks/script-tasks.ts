@@ -213,9 +213,8 @@ function ofSession(task: KeptTask, { method, stream }: OwnTaskRequest): OwnTaskA
         if (stream !== undefined) task.awaitedOn(stream);
         return { until: task.ended };
       }
-      return outcome.kind === 'result'
-        ? { result: relatedTo(task.publicId, outcome.result) }
-        : { fault: faultOf(outcome) };
+      if (outcome.kind === 'result') return { result: relatedTo(task.publicId, outcome.result) };
+      return outcome.kind === 'fault' ? { outcome: outcome.fault } : { fault: faultOf(outcome) };
     case 'tasks/cancel':
       if (outcome !== undefined)
         return { fault: fault('params.invalid', 'the task has ended, so it cannot be cancelled') };
