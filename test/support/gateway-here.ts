@@ -10,6 +10,8 @@ import { Lines, omnibusProgram, type Printing } from './processes.ts';
 
 /** A role of a gateway in this process. */
 interface PartHere extends Printing, AsyncDisposable {
+  /** Resolves when all that it has sent on the bus, or was sent before, has arrived. */
+  arrived(): Promise<void>;
   /** Ends it in order. */
   stop(): Promise<void>;
 }
@@ -82,6 +84,7 @@ export function startGatewayHere(
     return {
       output: () => lines.output(),
       line: (pattern) => lines.line(pattern),
+      arrived: async () => (await served)?.arrived(),
       stop,
       async [Symbol.asyncDispose]() {
         await stop();

@@ -7,6 +7,8 @@ export interface ServedHere {
   readonly endpoint: string | undefined;
   /** `host:port` */
   readonly adminAddress: string | undefined;
+  /** Resolves when all that this process has sent on the bus, or was sent before, has arrived. */
+  arrived(): Promise<void>;
   /** Finishes running work and stops; what the gateway started ends. */
   stop(): Promise<void>;
 }
@@ -28,5 +30,10 @@ export async function serveHere(
     await served.stop();
     throw error;
   }
-  return { endpoint: gateway.endpoint, adminAddress: gateway.adminAddress, stop: () => served.stop() };
+  return {
+    endpoint: gateway.endpoint,
+    adminAddress: gateway.adminAddress,
+    arrived: async () => void (await gateway.bus.roundTrip()),
+    stop: () => served.stop(),
+  };
 }

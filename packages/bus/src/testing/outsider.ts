@@ -44,11 +44,11 @@ export class Outsider {
   /** Receives the subjects of a pattern. @returns a function that ends it. */
   subscribe(
     pattern: string,
-    heard: (subject: string, text: string, respond: (payload: Bytes) => void) => void,
+    heard: (subject: string, text: string, respond: (payload: Bytes) => void, replyTo: string) => void,
   ): () => void {
     const subscription = this.#connection.subscribe(pattern, {
       callback: (_error, message) =>
-        heard(message.subject, message.string(), (payload) => void message.respond(payload)),
+        heard(message.subject, message.string(), (payload) => void message.respond(payload), message.reply ?? ''),
     });
     return () => subscription.unsubscribe();
   }
