@@ -69,7 +69,8 @@ afterEach(() => void vi.useRealTimers());
 describe.each(['embedded', 'nats'] as const)('%s', (shape) => {
   /**
    * Lets a minute pass.
-   * @param gateway hears everything of one moment before the next one comes: a worker whose signs of life come back late counts itself as cut off, and writes its records again.
+   * @param gateway hears everything of one moment before the next one comes.
+   * A worker whose signs of life come back late counts itself as cut off, and writes its records again.
    * @returns the messages on the bus other than signs of life and questions about stores, and the wake-ups.
    */
   async function minute(gateway: GatewayHere, outsider: Outsider | undefined, wakes: Wakes) {

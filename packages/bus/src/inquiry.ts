@@ -2,7 +2,8 @@
  * Asks workers whether they still hold the items they received. Silence is no answer: the inquiry waits for a live worker, however
  * long it takes, and a worker that is not there must be proven gone.
  *
- * Invariant P1: none of the workers that may have an item holds it when it is reported lost. Each of them has said so, or is proven gone. It is gone
+ * Invariant P1: none of the workers that may have an item holds it when it is reported lost.
+ * Each of them has said so, or is proven gone. It is gone
  * - if it gave no sign of life and twice did not listen at NATS,
  * - or if it gave no sign of life for so long that it counts as lost (`presence.ts`).
  * Neither proves it for an item that awaits the worker (`awaits`).

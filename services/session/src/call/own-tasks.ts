@@ -40,8 +40,11 @@ export interface OwnTaskRequest {
 }
 
 /**
- * `result`: tasks in the form of 2025-11-25. `fault`: the request is refused. `outcome`: the error of its task, which counts already. `until`: the request must
- * be served again after that. `elsewhere`: that worker has the task.
+ * - `result`: tasks in the form of 2025-11-25.
+ * - `fault`: the request is refused, and the refusal is counted.
+ * - `outcome`: the error with which the task ended. It was counted then, so it is not counted again.
+ * - `until`: the request must be served again after that.
+ * - `elsewhere`: that worker has the task.
  */
 export type OwnTaskAnswer =
   | { readonly result: JsonObject }
