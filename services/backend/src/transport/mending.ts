@@ -2,6 +2,7 @@
  * Mistakes in whole messages of servers that can mean only one thing (the table `repairs`). What can mean two things stays as it is, and is refused with the
  * reason by `classify`. A message without such a mistake costs a few looks and is returned as it is.
  */
+import { isUtf8 } from 'node:buffer';
 import { stripVTControlCharacters } from 'node:util';
 import { isEmptyList, isObject, isRawNumber, printable, type JsonObject, type RepairCounts } from '@omnibus/protocol';
 
@@ -100,6 +101,7 @@ export function messageAfterText(line: Buffer): { readonly text: string; readonl
   for (let count = 0; count < maxBeginnings; count += 1) {
     at = line.indexOf('{"', at + 1);
     if (at < 0 || at > maxSearched) return undefined;
+    if (!isUtf8(line.subarray(at))) continue;
     const message = stripVTControlCharacters(line.toString('utf8', at)).trim();
     if (isAnswer(message)) return { text: line.toString('latin1', 0, at), message };
   }

@@ -75,6 +75,21 @@ it('a request or an unknown notification after text on a line is the log of one 
   expect(after({ method: 'notifications/progress' })).toBe('received ');
 });
 
+it('an answer with bytes that are no UTF-8 is refused, with or without text before it', async () => {
+  const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');
+  expect(messageAfterText(bytes('{"jsonrpc":"2.0","id":1,"result":{"a":"\xE9"}}'))).toBeUndefined();
+  expect(messageAfterText(bytes('log {"jsonrpc":"2.0","id":1,"result":{"a":"\xE9"}}'))).toBeUndefined();
+  expect(messageAfterText(bytes('\xE9 {"jsonrpc":"2.0","id":1,"result":{}}'))).toMatchObject({ text: '\xE9 ' });
+  await using it = await start(String.raw`
+    const odd = method === 'tools/call' ? { odd: '\xE9' } : {};
+    out(Buffer.from(JSON.stringify({ ...message, ...odd }) + '\n', 'latin1'));`);
+  await it.adapter.firstAttempt;
+  expect(await it.call(session, 'tools/call', { name: 'act' })).toMatchObject({
+    kind: 'fault',
+    fault: { reason: 'upstream.invalid', message: expect.stringContaining('not UTF-8') as string },
+  });
+});
+
 it('text of one caller that looks like the answer to the call of another is not read', async () => {
   await using it = await start(String.raw`
     const say = (text, to, result) => out(text + JSON.stringify({ jsonrpc: '2.0', id: to, result }) + '\n');
