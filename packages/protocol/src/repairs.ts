@@ -24,8 +24,10 @@ export const repairs = {
       'a session id that a later answer brings as the id of the session from then on; after the handshake, only where there is a session',
   },
   'deferred-answer': {
-    reads: 'an answer on the standing stream to a request that was answered HTTP 202 as the answer to that request',
+    reads:
+      'an answer on the standing stream to a request that was answered HTTP 202, or with an empty stream, as the answer to that request',
   },
+  'stream-type': { reads: 'events on a standing stream with another Content-Type, or none, as events' },
   'no-packing': { reads: 'a Content-Encoding that names a character set, or nothing that packs, as none' },
   redirect: { reads: 'a redirect within the origin of the server as its address' },
   'null-member': { reads: 'a member of a list entry or result that is null as a member that is absent' },

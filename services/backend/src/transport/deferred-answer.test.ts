@@ -1,4 +1,4 @@
-/** Servers that accept a request with HTTP 202, as a notification, and answer it on the standing stream. */
+/** Servers that accept a request with HTTP 202, as a notification, or with an empty stream, and answer it on the standing stream, whatever its type. */
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
 import { newRequestKey, type JsonObject, type SessionKey } from '@omnibus/protocol';
@@ -11,15 +11,27 @@ const results: Readonly<Record<string, JsonObject>> = {
   'tools/call': { content: [{ type: 'text', text: 'done' }] },
 };
 
+interface Way {
+  readonly accepts?: 'an empty stream';
+  /** The Content-Type of the standing stream. */
+  readonly type?: string;
+}
+
 /** A server that writes its answers to the stream, once the request for it has come. */
 class Deferring {
   readonly #written: string[] = [];
   stream: ServerResponse | undefined;
   /** Whether it answers calls. */
   isWilling = true;
+  readonly #way: Way;
+
+  constructor(way: Way = {}) {
+    this.#way = way;
+  }
 
   open(response: ServerResponse): void {
-    this.stream = response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const { type = 'text/event-stream' } = this.#way;
+    this.stream = response.writeHead(200, type === 'none' ? {} : { 'content-type': type });
     this.stream.flushHeaders();
     for (const each of this.#written.splice(0)) this.stream.write(each);
   }
@@ -27,7 +39,9 @@ class Deferring {
   says({ id, method }: HeardByServer, response: ServerResponse): undefined | 'silence' {
     const result = results[method];
     if (result === undefined) return undefined;
-    response.writeHead(202).end();
+    if (this.#way.accepts === 'an empty stream')
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': nothing\n\n');
+    else response.writeHead(202).end();
     // The acceptance arrives first, nearly always.
     response.once('close', () => {
       if (method === 'tools/call' && !this.isWilling) return;
@@ -39,8 +53,11 @@ class Deferring {
   }
 }
 
-async function started(settings: object): Promise<{ readonly it: AdapterUnderTest; readonly server: Deferring }> {
-  const server = new Deferring();
+async function started(
+  settings: object,
+  way: Way = {},
+): Promise<{ readonly it: AdapterUnderTest; readonly server: Deferring }> {
+  const server = new Deferring(way);
   const it = await AdapterUnderTest.start(
     { says: (message, response) => server.says(message, response), get: (response) => server.open(response) },
     { era: 'legacy', ...settings },
@@ -49,8 +66,11 @@ async function started(settings: object): Promise<{ readonly it: AdapterUnderTes
   return { it, server };
 }
 
-it('their lists and calls are answered, and the repair is counted', async () => {
-  const { it, server } = await started({});
+it.each<readonly [string, Way]>([
+  ['HTTP 202', {}],
+  ['an empty stream of events', { accepts: 'an empty stream' }],
+])('after %s their lists and calls are answered, and the repair is counted', async (_accepted, way) => {
+  const { it, server } = await started({}, way);
   await using _ = it;
   await it.records.untilSome(({ lists }) => lists.tools.length === 1);
   for (let count = 0; count < 3; count += 1)
@@ -103,5 +123,41 @@ it.each([
   expect(await it.call(session, 'tools/call', act)).toMatchObject({
     kind: 'fault',
     fault: { reason: 'upstream.invalid', message: expect.stringContaining('HTTP 202 without a message') as string },
+  });
+});
+
+it.each(['text/plain', 'application/octet-stream', 'none'])(
+  'events on a standing stream of type %s are read, and its type is counted as a repair',
+  async (type) => {
+    const { it, server } = await started({}, { type });
+    await using _ = it;
+    await it.records.untilSome(({ lists }) => lists.tools.length === 1);
+    expect(await it.call(session, 'tools/call', act)).toMatchObject({ kind: 'result' });
+    expect(it.repairs.rows.find(({ repair }) => repair === 'stream-type')).toMatchObject({ count: 1 });
+    // The stream counts as one of events: it is opened again when it ends.
+    const { stream } = server;
+    stream?.end();
+    await expect.poll(() => server.stream === stream).toBe(false);
+  },
+);
+
+it('a stream that breaks off after a message is no acceptance: its call fails at once', async () => {
+  await using it = await AdapterUnderTest.start(
+    {
+      says: ({ method }, response) => {
+        if (method !== 'tools/call') return undefined;
+        response
+          .writeHead(200, { 'content-type': 'text/event-stream' })
+          .end('data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"on it"}}\n\n');
+        return 'silence';
+      },
+      get: (response) => new Deferring().open(response),
+    },
+    { era: 'legacy' },
+  );
+  await it.adapter.firstAttempt;
+  expect(await it.call(session, 'tools/call', act)).toMatchObject({
+    kind: 'fault',
+    fault: { reason: 'upstream.lost' },
   });
 });

@@ -36,6 +36,9 @@ export interface TransportMaker {
 /** Names the gateway to servers: firewalls in front of them refuse requests without it, and the official SDK clients send one. A configured header replaces it. */
 export const userAgent = { 'user-agent': `omnibus/${version}` } as const;
 
+/** The headers that `fetch` sends, and so the official SDK clients, since some servers demand them. Configured headers replace them. */
+export const usualHeaders = { ...userAgent, 'accept-language': '*' } as const;
+
 /** Header names in lower case, so that a header of the protocol replaces a configured one. */
 export function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
@@ -54,7 +57,7 @@ export function streamableHeaders(
 ): Record<string, string> {
   return {
     'accept-encoding': acceptedCodings,
-    ...userAgent,
+    ...usualHeaders,
     ...lowerCased(configured),
     accept: 'application/json, text/event-stream',
     'content-type': 'application/json',

@@ -14,7 +14,7 @@ import {
   type ServerTrouble,
 } from '@omnibus/protocol';
 import { Delivery, maxUnansweredMs, nameOf } from './delivery.ts';
-import { lowerCased, userAgent, type HttpOptions } from './http-options.ts';
+import { lowerCased, usualHeaders, type HttpOptions } from './http-options.ts';
 import { connectionProblem, describeRedirect, describeStatus, hadNoCredentials } from './problems.ts';
 import { ResponseReader, silentObserver } from './response-reader.ts';
 import type { Transport, TransportObserver, UnusableQuestion } from './transport.ts';
@@ -49,7 +49,7 @@ export class HttpSseTransport implements Transport {
     this.#options = options;
     this.#observer = observer;
     this.#url = new URL(options.url);
-    this.#headers = { 'accept-encoding': acceptedCodings, ...userAgent, ...lowerCased(options.headers) };
+    this.#headers = { 'accept-encoding': acceptedCodings, ...usualHeaders, ...lowerCased(options.headers) };
     this.#delivery = new Delivery({
       limits: options.limits,
       reading: options.reading,

@@ -26,6 +26,8 @@ export interface ResponseObserver {
   started?: ((status: number, headers: ResponseHeaders) => void) | undefined;
   /** The session in which the request was sent; undefined for none. */
   readonly sessionId?: string | undefined;
+  /** Whether a body of another type is read as events; left out if none is. */
+  readonly readsAsEvents?: ((mediaType: string) => boolean) | undefined;
   /** The headers name another session. Called before `started`. */
   renamed?: ((status: number, session: string) => void) | undefined;
   message(value: unknown): void;
@@ -191,10 +193,15 @@ export class ResponseReader implements RedirectHandler {
     if (status >= 400) this.#mode = 'error';
     else if (this.#unpacker === undefined && coding !== 'identity' && !this.#readsAsItIs(coding))
       this.#refuse('it packed its answer in a way that the gateway did not ask for (Content-Encoding)');
-    else if (mediaType === 'text/event-stream') {
-      this.#mode = 'events';
-      this.#events = { parser: this.#createParser(), decoder: new StringDecoder('utf8') };
-    } else this.#mode = mediaType === 'application/json' ? 'json' : 'ignore';
+    else this.#readAs(status, mediaType);
+  }
+
+  /** Chooses how the body is read, by its type. */
+  #readAs(status: number, mediaType: string): void {
+    const isEvents =
+      mediaType === 'text/event-stream' || (status < 300 && this.#observer.readsAsEvents?.(mediaType) === true);
+    if (isEvents) this.#events = { parser: this.#createParser(), decoder: new StringDecoder('utf8') };
+    this.#mode = isEvents ? 'events' : mediaType === 'application/json' ? 'json' : 'ignore';
   }
 
   /** @param source of the chunk, which can be paused: the controller of the response, or what unpacks it. */

@@ -7,7 +7,7 @@ import { printable } from '@omnibus/protocol';
 import type { MessageLimits } from './incoming.ts';
 import type { ReadingShare } from './reading-budget.ts';
 import { hadNoCredentials } from './problems.ts';
-import { ResponseReader, silentObserver, type ResponseObserver } from './response-reader.ts';
+import { ResponseReader, silentObserver, type EndedResponse, type ResponseObserver } from './response-reader.ts';
 import { Reconnecting, saysSessionGone } from './server-words.ts';
 import type { TransportObserver } from './transport.ts';
 
@@ -34,8 +34,21 @@ const longMs = 5_000;
 /** Pauses before a refused stream is tried again: the first one, which doubles each time, and the longest. */
 const refusedMs = 1_000;
 const maxRefusedMs = 5 * 60_000;
+/** Types of a page or a notice in the place of the stream. Events of any other type are read as the official SDK clients read them. */
+const neverEvents: ReadonlySet<string> = new Set(['application/json', 'text/html']);
 /** Statuses of a server that has no such stream (2025-11-25 basic/transports), or does not support GET. */
 const neverOffered: ReadonlySet<number> = new Set([405, 501]);
+
+/** One GET for the stream. */
+interface Attempt {
+  readonly openedAt: number;
+  /** The session in which it was sent; undefined for none. */
+  readonly session: string | undefined;
+  /** Its Content-Type in words, if events are read although it is another. */
+  otherType: string | undefined;
+  /** Whether it has shown to be a stream of events. */
+  stands: boolean;
+}
 
 export class StandingStream {
   readonly #options: StandingStreamOptions;
@@ -63,63 +76,85 @@ export class StandingStream {
   open(): void {
     if (this.#isClosed) return;
     this.#isStopped = false;
-    const { observer, limits, reading, get, message, invalid, session, lost } = this.#options;
-    const openedAt = performance.now();
-    const openedIn = session();
+    const { limits, reading, get, session } = this.#options;
     this.#attempts += 1;
-    const again = (): void => {
-      if (this.#isClosed) return;
-      if (performance.now() - openedAt >= longMs) this.#reconnecting.isWell();
-      this.#timer = setTimeout(() => this.open(), this.#reconnecting.next());
-    };
-    const later = (): void => {
-      const pauseMs = Math.min(refusedMs * 2 ** Math.min(this.#refusals, 20), maxRefusedMs);
-      this.#timer = setTimeout(() => this.open(), pauseMs);
-      this.#refusals += 1;
-    };
-    this.#reader = new ResponseReader(
-      {
-        ...silentObserver,
-        started: (status, headers) => {
-          if (status >= 300 || !String(headers['content-type']).toLowerCase().startsWith('text/event-stream')) return;
-          if (this.#attempts > 1 || performance.now() - openedAt > promptMs) observer.missed();
-          this.#hasStood = true;
-          this.#refusals = 0;
-        },
-        message: (value) => {
-          this.#reconnecting.isWell();
-          message(value);
-        },
-        invalid,
-        eventId: (id) => {
-          this.#lastEventId = id === '' ? undefined : id;
-          this.#reconnecting.hasMoved();
-        },
-        retry: (ms) => this.#reconnecting.ask(ms),
-        ended: ({ status, mediaType, errorBody }) => {
-          if (!this.#stop()) return;
-          if (status < 300 && mediaType === 'text/event-stream') {
-            again();
-            return;
-          }
-          if (neverOffered.has(status)) return;
-          later();
-          // Right after a handshake this only means that there is no stream; calls will show whether the session is known.
-          if (!this.#hasStood || openedIn === undefined || openedIn !== session()) return;
-          if (status === 404 || status === 410 || (status < 500 && saysSessionGone(errorBody))) observer.sessionGone();
-        },
-        failed: (error, isSent) => {
-          if (!this.#stop()) return;
-          if (isSent) again();
-          // It was not tried; requests show what that means for the connection.
-          else if (hadNoCredentials(error)) later();
-          else lost(`cannot connect: ${printable(error.message)}`);
-        },
-      },
-      limits,
-      reading,
-    );
+    const attempt = { openedAt: performance.now(), session: session(), otherType: undefined, stands: false };
+    this.#reader = new ResponseReader(this.#hearing(attempt), limits, reading);
     get(this.#lastEventId, this.#reader);
+  }
+
+  #hearing(attempt: Attempt): ResponseObserver {
+    const { limits, message, invalid, lost } = this.#options;
+    return {
+      ...silentObserver,
+      started: (status, headers) => {
+        const isEvents = String(headers['content-type']).toLowerCase().startsWith('text/event-stream');
+        if (status < 300 && isEvents) this.#stands(attempt);
+      },
+      // It may be no stream: it counts as one with its first message.
+      readsAsEvents: (mediaType) => {
+        if (limits.repairs === undefined || neverEvents.has(mediaType)) return false;
+        attempt.otherType = mediaType === '' ? 'no Content-Type' : `Content-Type: ${mediaType}`;
+        return true;
+      },
+      message: (value) => {
+        this.#stands(attempt);
+        this.#reconnecting.isWell();
+        message(value);
+      },
+      invalid,
+      eventId: (id) => {
+        this.#lastEventId = id === '' ? undefined : id;
+        this.#reconnecting.hasMoved();
+      },
+      retry: (ms) => this.#reconnecting.ask(ms),
+      ended: (response) => {
+        if (this.#stop()) this.#ended(attempt, response);
+      },
+      failed: (error, isSent) => {
+        if (!this.#stop()) return;
+        if (isSent) this.#again(attempt);
+        // It was not tried; requests show what that means for the connection.
+        else if (hadNoCredentials(error)) this.#later();
+        else lost(`cannot connect: ${printable(error.message)}`);
+      },
+    };
+  }
+
+  /** The response is a stream of events. */
+  #stands(attempt: Attempt): void {
+    if (attempt.stands) return;
+    attempt.stands = true;
+    const { observer, limits } = this.#options;
+    if (attempt.otherType !== undefined) limits.repairs?.note('stream-type', attempt.otherType);
+    if (this.#attempts > 1 || performance.now() - attempt.openedAt > promptMs) observer.missed();
+    this.#hasStood = true;
+    this.#refusals = 0;
+  }
+
+  #ended(attempt: Attempt, { status, errorBody }: EndedResponse): void {
+    if (attempt.stands) {
+      this.#again(attempt);
+      return;
+    }
+    if (neverOffered.has(status)) return;
+    this.#later();
+    // Right after a handshake this only means that there is no stream; calls will show whether the session is known.
+    if (!this.#hasStood || attempt.session === undefined || attempt.session !== this.#options.session()) return;
+    if (status === 404 || status === 410 || (status < 500 && saysSessionGone(errorBody)))
+      this.#options.observer.sessionGone();
+  }
+
+  #again({ openedAt }: Attempt): void {
+    if (this.#isClosed) return;
+    if (performance.now() - openedAt >= longMs) this.#reconnecting.isWell();
+    this.#timer = setTimeout(() => this.open(), this.#reconnecting.next());
+  }
+
+  #later(): void {
+    const pauseMs = Math.min(refusedMs * 2 ** Math.min(this.#refusals, 20), maxRefusedMs);
+    this.#timer = setTimeout(() => this.open(), pauseMs);
+    this.#refusals += 1;
   }
 
   /** @returns false if it was closed. */

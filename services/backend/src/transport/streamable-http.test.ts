@@ -28,12 +28,13 @@ function connected() {
   const posted: Posted[] = [];
   const failed: (readonly [JsonRpcId, RequestFailure])[] = [];
   const gone: string[] = [];
+  const repairs = new RepairCounts();
   const transport = new StreamableHttpTransport(
     {
       url: 'http://127.0.0.1:1/mcp',
       headers: {},
       child: undefined,
-      limits: { ...defaultLimits, repairs: new RepairCounts() },
+      limits: { ...defaultLimits, repairs },
       reading: new ReadingBudget({ maxBytes: 1_000_000, onWait: () => undefined }).share(),
       openTimeoutMs: 1_000,
       dispatcher: {
@@ -85,7 +86,7 @@ function connected() {
     answer.say({ id: `question-${id}`, method: 'elicitation/create', params: {} });
     return answer;
   };
-  return { transport, posted, failed, gone, call };
+  return { transport, posted, failed, gone, repairs, call };
 }
 
 it('an answer that cannot be delivered ends its call, however many questions were dropped before', async () => {
@@ -108,9 +109,9 @@ it('an answer that cannot be delivered ends its call, however many questions wer
   ]);
 });
 
-/** A server that accepts requests with HTTP 202, and answers them on the standing stream. */
-function deferring() {
-  const { transport, posted, failed } = connected();
+/** A server that accepts requests, and answers them on the standing stream. @param accepts whether with an empty stream. */
+function deferring(accepts: 'HTTP 202' | 'an empty stream' = 'HTTP 202') {
+  const { transport, posted, failed, repairs } = connected();
   transport.listen();
   const stream = posted[0] as Posted;
   stream.begin(200);
@@ -119,11 +120,12 @@ function deferring() {
     transport.request({ jsonrpc: '2.0', id, method: 'tools/call', params: {} });
     const post = posted.at(-1) as Posted;
     return () => {
-      post.begin(202, '');
+      if (accepts === 'HTTP 202') post.begin(202, '');
+      else post.begin(200);
       post.end();
     };
   };
-  return { stream, failed, call };
+  return { stream, failed, repairs, call };
 }
 
 it('an answer on the standing stream ends its request, also if it comes before the acceptance', () => {
@@ -151,6 +153,23 @@ it.each(['before', 'after'])(
     expect(failed).toEqual([[1, { kind: 'invalid', problem: expect.stringContaining('cannot be read') as string }]]);
   },
 );
+
+it('an empty stream is a failure after five seconds, unless the server has answered on its standing stream', async () => {
+  const { stream, failed, repairs, call } = deferring('an empty stream');
+  const counted = (): number | undefined => repairs.rows[0]?.count;
+  call(1)();
+  await vi.advanceTimersByTimeAsync(4_900);
+  expect([failed, counted()]).toEqual([[], undefined]);
+  await vi.advanceTimersByTimeAsync(200);
+  expect(failed).toEqual([[1, { kind: 'lost', problem: 'the server ended its answer without a result' }]]);
+  call(2)();
+  stream.say({ id: 2, result: {} });
+  expect(counted()).toBe(1);
+  call(3)();
+  expect(counted()).toBe(2);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(failed).toHaveLength(1);
+});
 
 /** A connection after its handshake, in the session `first`; the standing stream is the last that was posted. */
 function inSession() {

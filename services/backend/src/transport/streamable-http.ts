@@ -23,8 +23,8 @@ import {
 import type { Child, ChildOptions } from './child-process.ts';
 import { Delivery, nameOf } from './delivery.ts';
 import { streamableHeaders, type HttpOptions } from './http-options.ts';
-import { connectionProblem, describeRedirect, describeSilence, describeStatus, hadNoCredentials } from './problems.ts';
-import { answersRequest, doubtsSession, errorIn } from './refusal-body.ts';
+import { connectionProblem, describeSilence, hadNoCredentials } from './problems.ts';
+import { refusalOf } from './refusal-body.ts';
 import { ResponseReader, type EndedResponse, type ResponseHeaders, type ResponseObserver } from './response-reader.ts';
 import { isNamelessError, Reconnecting } from './server-words.ts';
 import { isUsableSession, untilEnded, unusableSession } from './session-id.ts';
@@ -38,6 +38,9 @@ export interface StreamableHttpOptions extends HttpOptions {
 }
 
 const maxResumptions = 5;
+const withoutResult = 'the server ended its answer without a result';
+/** Milliseconds after an empty stream in which a server that has never answered on its standing stream may do so; it has failed more likely. */
+const firstAnswerMs = 5_000;
 /** Bound on questions of the server with a recorded call. */
 const maxQuestions = 100;
 
@@ -58,8 +61,10 @@ export class StreamableHttpTransport implements Transport {
   #standing: StandingStream | undefined;
   /** The request of a question's stream, by the question's id. */
   readonly #questions = new Map<string | number, OpenRequest>();
-  /** Requests that were answered HTTP 202: their answers come on the standing stream, if at all. */
+  /** Requests that were answered HTTP 202, or with an empty stream: their answers come on the standing stream, if at all. */
   readonly #deferred = new Set<OpenRequest>();
+  /** Whether the server has answered a request on its standing stream. */
+  #answersHere = false;
   readonly #delivery: Delivery;
   #headers: Record<string, string> = {};
   #isClosed = false;
@@ -155,8 +160,11 @@ export class StreamableHttpTransport implements Transport {
   #heard(value: unknown): void {
     for (const each of Array.isArray(value) ? (value as unknown[]) : [value]) {
       const open = isObject(each) && !('method' in each) ? this.#openOf(each['id']) : undefined;
+      if (open === undefined) continue;
+      this.#answersHere = true;
+      if (open.isDoubtful) this.#options.limits.repairs?.note('deferred-answer', 'an empty stream');
       // Its HTTP 202 may come later.
-      if (open !== undefined) this.take(open);
+      this.take(open);
     }
     this.observer.message(value, undefined);
   }
@@ -175,13 +183,16 @@ export class StreamableHttpTransport implements Transport {
     return this.#open.find((each) => isSameId(id, each.id));
   }
 
-  /** Some servers accept a request as if it were a notification, and answer it on the standing stream. */
+  /** Some servers accept a request as if it were a notification, or with a stream of no event, and answer it on the standing stream. */
   #isDeferred(open: OpenRequest, { status, mediaType }: EndedResponse): boolean {
     const { repairs } = this.#options.limits;
-    if (status !== 202 || mediaType !== '' || open.isResumed || repairs === undefined) return false;
+    const isEmpty = mediaType === 'text/event-stream' && !open.hasHeard && open.lastEventId === undefined;
+    if ((!isEmpty && (status !== 202 || mediaType !== '')) || open.isResumed || repairs === undefined) return false;
     if (this.#standing?.mayBring !== true) return false;
-    repairs.note('deferred-answer', 'HTTP 202');
     this.#deferred.add(open);
+    open.isDoubtful = isEmpty && !this.#answersHere;
+    if (open.isDoubtful) open.timer = setTimeout(() => this.resume(open, withoutResult), firstAnswerMs);
+    else repairs.note('deferred-answer', isEmpty ? 'an empty stream' : 'HTTP 202');
     return true;
   }
 
@@ -273,47 +284,15 @@ export class StreamableHttpTransport implements Transport {
   ended(open: OpenRequest, response: EndedResponse): void {
     const { status, mediaType, errorBody } = response;
     if (status < 300) {
-      if (mediaType === 'text/event-stream' || open.isResumed)
-        this.resume(open, 'the server ended its answer without a result');
-      else if (!this.#isDeferred(open, response))
-        this.fail(open, { kind: 'invalid', problem: describeSilence(response), saidNothing: true });
+      if (this.#isDeferred(open, response)) return;
+      if (mediaType === 'text/event-stream' || open.isResumed) this.resume(open, withoutResult);
+      else this.fail(open, { kind: 'invalid', problem: describeSilence(response), saidNothing: true });
       return;
     }
-    // Only the answer to the POST itself proves that nothing was executed (2025-11-25 basic/transports, Session Management).
-    if (open.isResumed)
-      this.fail(open, {
-        kind: 'lost',
-        problem: `the server took the request, but does not go on with its answer (HTTP ${status})`,
-      });
-    else if (
-      status === 404 &&
-      open.sessionId !== undefined &&
-      !answersRequest(errorBody, open.id, this.#options.limits)
-    )
-      this.fail(open, {
-        kind: 'session-gone',
-        problem: 'the server has ended our session',
-        hasNewer: open.sessionId !== this.#sessionId,
-      });
-    else if (status < 400)
-      this.fail(open, {
-        kind: 'refused',
-        httpStatus: status,
-        problem: describeRedirect(response, 'POST', this.#options.url),
-      });
-    else {
-      const said = errorIn(errorBody, open.id, this.#options.limits);
-      this.fail(open, {
-        kind: 'refused',
-        httpStatus: status,
-        problem: describeStatus(response),
-        doubtsSession: doubtsSession(response),
-        isChallenge: response.isChallenge,
-        retryAfterMs: response.retryAfterMs,
-        ...said,
-      });
-      if (said.isAnswer === true) return;
-    }
+    const { limits, url } = this.#options;
+    const failure = refusalOf(response, open, { limits, url, session: this.#sessionId });
+    this.fail(open, failure);
+    if (failure.kind === 'refused' && failure.isAnswer === true) return;
     if (response.location !== undefined)
       this.observer.dropped('refusal', `HTTP ${status} to ${printable(response.location, 200)}`);
     if (errorBody !== '') this.observer.dropped('refusal', `HTTP ${status}: ${errorBody}`);
@@ -391,6 +370,10 @@ class OpenRequest extends Link implements ResponseObserver {
   /** The problem of an unreadable event, which may have been the answer. */
   #unreadable: string | undefined;
   timer: NodeJS.Timeout | undefined;
+  /** Whether its response has brought a message. */
+  hasHeard = false;
+  /** Whether its stream was empty, which may have been a failure. */
+  isDoubtful = false;
   /** Whether its response now comes over a GET that resumes the stream; the POST itself was accepted. */
   isResumed = false;
   /** Whether it was answered or given up. */
@@ -422,6 +405,7 @@ class OpenRequest extends Link implements ResponseObserver {
       this.#transport.observer.message(value, id);
       return;
     }
+    this.hasHeard = true;
     for (const each of Array.isArray(value) ? (value as unknown[]) : [value]) this.#note(each);
     this.#transport.observer.message(isNamelessError(value) ? { ...value, id } : value, id);
   }

@@ -1,4 +1,4 @@
-/** Every request to a server names the gateway: firewalls refuse requests without a `User-Agent`. */
+/** Every request to a server has the headers that the official SDK clients send too: firewalls refuse requests without a `User-Agent`, and some servers those without a language. */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -57,29 +57,35 @@ const kinds: readonly (readonly [string, Make])[] = [
   ],
 ];
 
-it.each(kinds)('over %s the gateway names itself, or what the configuration says', async (_kind, make) => {
-  const heard = new Heard<IncomingHttpHeaders>();
-  const server = createServer((request, response) => {
-    heard.add(request.headers);
-    response.writeHead(403).end();
-  });
-  server.on('upgrade', ({ headers }, socket) => {
-    heard.add(headers);
-    socket.end('HTTP/1.1 403 Forbidden\r\n\r\n');
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const agents = new Agents();
-  for (const headers of [{}, { 'User-Agent': 'mine/1' }]) {
-    const transport = make(`127.0.0.1:${(server.address() as AddressInfo).port}`, headers, agents);
-    await transport.open().catch(() => undefined);
-    // HTTP+SSE and WebSocket have asked already.
-    transport.request({ jsonrpc: '2.0', id: 1, method: 'initialize' });
-    await heard.untilSome((each) => each['user-agent'] === (headers['User-Agent'] ?? `omnibus/${version}`));
-    await transport.close();
-  }
-  expect(heard.values.map((each) => each['user-agent'])).toEqual([`omnibus/${version}`, 'mine/1']);
-  await agents.destroy();
-  server.closeAllConnections();
-  server.close();
-});
+it.each(kinds)(
+  'over %s the gateway names itself and takes any language, or what the configuration says',
+  async (_kind, make) => {
+    const heard = new Heard<IncomingHttpHeaders>();
+    const server = createServer((request, response) => {
+      heard.add(request.headers);
+      response.writeHead(403).end();
+    });
+    server.on('upgrade', ({ headers }, socket) => {
+      heard.add(headers);
+      socket.end('HTTP/1.1 403 Forbidden\r\n\r\n');
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const agents = new Agents();
+    for (const headers of [{}, { 'User-Agent': 'mine/1', 'Accept-Language': 'de' }]) {
+      const transport = make(`127.0.0.1:${(server.address() as AddressInfo).port}`, headers, agents);
+      await transport.open().catch(() => undefined);
+      // HTTP+SSE and WebSocket have asked already.
+      transport.request({ jsonrpc: '2.0', id: 1, method: 'initialize' });
+      await heard.untilSome((each) => each['user-agent'] === (headers['User-Agent'] ?? `omnibus/${version}`));
+      await transport.close();
+    }
+    expect(heard.values.map((each) => [each['user-agent'], each['accept-language']])).toEqual([
+      [`omnibus/${version}`, '*'],
+      ['mine/1', 'de'],
+    ]);
+    await agents.destroy();
+    server.closeAllConnections();
+    server.close();
+  },
+);

@@ -7,7 +7,7 @@ import { readChallenge, type HeaderSource, type SentHeaders } from '@omnibus/cre
 import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest } from '@omnibus/protocol';
 import { tunnelled } from './agents.ts';
 import { forbiddenHost, lookupUnder, refusal, type AddressRule } from './address-rule.ts';
-import { lowerCased, userAgent } from './http-options.ts';
+import { lowerCased, usualHeaders } from './http-options.ts';
 import type { ServerTls } from './server-tls.ts';
 import { readIncoming, type MessageLimits } from './incoming.ts';
 import type { Transport, TransportObserver } from './transport.ts';
@@ -68,7 +68,7 @@ export class WebSocketTransport implements Transport {
   #connect(shown: SentHeaders | undefined, tunnel: Socket | undefined): Promise<void> {
     const { url, headers, limits, openTimeoutMs, addresses, credentials, tls } = this.#options;
     const socket = new WebSocket(url, subprotocol, {
-      headers: { ...userAgent, ...lowerCased(headers), ...shown },
+      headers: { ...usualHeaders, ...lowerCased(headers), ...shown },
       maxPayload: limits.maxUpstreamMessageBytes,
       handshakeTimeout: openTimeoutMs,
       perMessageDeflate: false,
