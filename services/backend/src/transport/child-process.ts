@@ -33,6 +33,7 @@ export interface ChildOptions {
 }
 
 const graceMs = 2_000;
+/** For its last output after its end, or for its end after it closed a pipe. */
 const lastWordsMs = 500;
 const stderrTailLength = 2_000;
 /** Variables that a program needs to run at all. It gets no others from our environment, which has secrets. */
@@ -49,8 +50,10 @@ const inheritedVariables = [
 export class Child {
   /** Resolves when the program runs; rejects with the reason why it cannot. */
   readonly started: Promise<void>;
-  /** Resolves with the reason why the program ended, in words that may reach clients: none of them are the program's own. */
+  /** Resolves with the reason why the program ended, or can no longer be talked with (`talks`), in words that may reach clients: none of them are its own. */
   readonly ended: Promise<string>;
+  /** Resolves when neither the program nor what it has started runs any more. */
+  readonly #gone = Promise.withResolvers<void>();
   readonly #options: ChildOptions;
   readonly #process: ChildProcess | undefined;
   /** The mark, which is in the environment of every process that the program starts, unless one clears its environment on purpose. */
@@ -60,6 +63,8 @@ export class Child {
   /** Signal or exit code of the program; undefined while it runs. */
   #how: string | undefined;
   #isStopping = false;
+  /** Whether it closed a pipe and runs on. */
+  #hasLeft = false;
   #end: (problem: string) => void = () => undefined;
   readonly #start: { readonly resolve: () => void; readonly reject: (error: Error) => void };
 
@@ -85,6 +90,14 @@ export class Child {
     this.#process?.stdout?.on('data', listener);
   }
 
+  /** Messages go both ways over its pipes: if it closes one and runs on, it counts as ended. */
+  talks(): void {
+    const { stdin, stdout } = this.#process ?? {};
+    // Only what is written to a closed pipe shows that it is closed.
+    stdin?.once('close', () => this.#closed('input (stdin)'));
+    stdout?.once('close', () => this.#closed('output (stdout)'));
+  }
+
   /**
    * Writes to stdin.
    * @param maxWaitingBytes bound on bytes that the program has not read yet.
@@ -103,13 +116,25 @@ export class Child {
   async stop(): Promise<void> {
     this.#isStopping = true;
     if (!this.#hasEnded) {
-      this.#process?.stdin?.end();
+      if (this.#hasLeft) this.#signalGroup('SIGTERM');
+      else this.#process?.stdin?.end();
       for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
         if (await this.#endsWithin(graceMs)) break;
         this.#signalGroup(signal);
       }
     }
-    await this.ended;
+    await this.#gone.promise;
+  }
+
+  #closed(pipe: string): void {
+    // Mostly, it is about to end.
+    setTimeout(() => {
+      if (this.#hasEnded || this.#isStopping) return;
+      const problem = `the program runs on, but has closed its ${pipe}`;
+      this.#hasLeft = true;
+      this.#logLastWords(problem);
+      this.#end(problem);
+    }, lastWordsMs).unref();
   }
 
   #spawn(): ChildProcess | undefined {
@@ -159,6 +184,7 @@ export class Child {
     const problem = `cannot start ${JSON.stringify(this.#options.command)}: ${startProblem(error)}`;
     this.#start.reject(new Troubled('program', problem));
     this.#end(problem);
+    this.#gone.resolve();
   }
 
   async #exited(child: ChildProcess, how: string): Promise<void> {
@@ -172,22 +198,27 @@ export class Child {
       clearTimeout(limit);
       child.stdout?.destroy();
       child.stderr?.destroy();
-      const lastWords = this.#options.redactor.excerpt(
-        this.#stderrTail.trim().split('\n').slice(-3).join(' | '),
-        stderrTailLength,
-      );
-      if (!this.#isStopping && lastWords !== '')
-        this.#options.log.warn({ how, lastWords }, 'the program ended; these were its last words on stderr');
+      this.#logLastWords(how);
       // Bubblewrap reports this on stderr, where a program in it could write the same; the text itself is for the log only.
       this.#end(
         this.#options.sandbox !== undefined && /^bwrap: /m.test(this.#stderrTail)
           ? 'the sandbox of the program could not be made; the log of the gateway says why'
           : `the program ended with ${how}`,
       );
+      this.#gone.resolve();
     };
     const limit = setTimeout(tell, lastWordsMs);
     if (child.stdout?.closed === true && child.stderr?.closed === true) tell();
     else child.once('close', tell);
+  }
+
+  #logLastWords(how: string): void {
+    const lastWords = this.#options.redactor.excerpt(
+      this.#stderrTail.trim().split('\n').slice(-3).join(' | '),
+      stderrTailLength,
+    );
+    if (!this.#isStopping && lastWords !== '')
+      this.#options.log.warn({ how, lastWords }, 'the program ended; these were its last words on stderr');
   }
 
   async #endsWithin(ms: number): Promise<boolean> {
@@ -198,7 +229,7 @@ export class Child {
     const exit = new Promise<void>((resolve) => {
       this.#process?.once('exit', () => resolve());
     });
-    await Promise.race([exit, this.ended, limit]);
+    await Promise.race([exit, this.#gone.promise, limit]);
     clearTimeout(timer);
     return this.#hasEnded;
   }

@@ -99,6 +99,7 @@ function serve(
     tooLong: () => client.close(tooBig, `the program wrote a line of more than ${maxBytes} bytes`),
   });
   child.onOutput((chunk) => lines.read(chunk));
+  child.talks();
   child.started.catch(() => undefined); // `ended` gives the reason.
   void child.ended.then((problem) => {
     programs.delete(child);

@@ -90,6 +90,35 @@ it('an answer with bytes that are no UTF-8 is refused, with or without text befo
   });
 });
 
+it.each([
+  ['input', "process.stdin.destroy().once('close', () => { require('node:fs').closeSync(0); answer(); })"],
+  ['output', "answer(); process.stdout.write = () => true; require('node:fs').closeSync(1)"],
+])(
+  'a program that closes its %s and runs on counts as ended, which its calls hear, and is started again',
+  async (which, close) => {
+    await using it = await start(
+      String.raw`
+    const answer = () => out(JSON.stringify(message) + '\n');
+    if (JSON.parse(line).params?.name !== 'close') answer();
+    else {
+      setInterval(() => {}, 60_000);
+      ${close};
+    }`,
+      { restart: { minDelay: '10ms', maxDelay: '10ms' } },
+    );
+    await it.adapter.firstAttempt;
+    expect(await it.call(session, 'tools/call', { name: 'close' })).toMatchObject({ kind: 'result' });
+    const faults: string[] = [];
+    const isAnswered = async (): Promise<boolean> => {
+      const answer = await it.call(session, 'tools/call', { name: 'act' });
+      if (answer.kind === 'fault') faults.push(answer.fault.message);
+      return answer.kind === 'result';
+    };
+    await expect.poll(isAnswered, { timeout: 10_000 }).toBe(true);
+    expect(faults[0]).toContain(`closed its ${which}`);
+  },
+);
+
 it('text of one caller that looks like the answer to the call of another is not read', async () => {
   await using it = await start(String.raw`
     const say = (text, to, result) => out(text + JSON.stringify({ jsonrpc: '2.0', id: to, result }) + '\n');

@@ -48,6 +48,7 @@ export class StdioTransport implements Transport {
     const child = new Child(this.#options);
     this.#child = child;
     child.onOutput((chunk) => this.#lines.read(chunk));
+    child.talks();
     await child.started;
     void child.ended.then((problem) => {
       if (!this.#closing.signal.aborted) this.#observer.lost(problem, 'ended');
