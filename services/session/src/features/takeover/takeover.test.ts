@@ -45,7 +45,11 @@ beforeEach(async () => {
   await test.put('up', { lists: { ...noLists, tools: [{ name: 'pay', inputSchema: { type: 'object' } }] } });
 });
 
-afterEach(() => test.stop());
+afterEach(async () => {
+  await test.stop();
+  // A question without an answer is repeated for seconds, and would be counted in the next test.
+  await test.bus.drain();
+});
 
 const begun = { ageMs: 100, turn: 1, backends: [backend], areAll: true };
 
