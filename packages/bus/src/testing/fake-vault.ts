@@ -34,6 +34,8 @@ export class FakeVault {
   readonly failing: number[] = [];
   /** Whether requests that nothing of the above answers are left without an answer. */
   isSilent = false;
+  /** Awaited before a path is answered. */
+  before: (path: string) => Promise<void> | undefined = () => undefined;
   isSealed = false;
   /** Seconds that tokens of logins live. */
   lifeSeconds = 3_600;
@@ -120,6 +122,7 @@ export class FakeVault {
       typeof request.headers[name] === 'string' ? request.headers[name] : undefined;
     const token = header('x-vault-token');
     const body = chunks.length === 0 ? {} : (JSON.parse(Buffer.concat(chunks).toString()) as Fields);
+    await this.before(path);
     if (this.isSilent && this.failing.length === 0) return;
     const [status, answer] = this.#answer(path, { token, body, version: url.searchParams.get('version') });
     response

@@ -1,6 +1,7 @@
 /** The token for the secret store: its source and renewal. */
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { StoreSettings } from '@omnibus/config';
 import { isObject, type JsonObject } from '@omnibus/protocol';
 import { StoreProblem, StoreRequests, type StoreTarget } from './requests.ts';
@@ -33,13 +34,14 @@ const longestTimerMs = 2 ** 31 - 1;
 /** Bytes of a file with a token. */
 const maxFileBytes = 64 * 1024;
 /** Milliseconds that the end of a process waits for the store to end its login. */
-const revokeMs = 1_000;
+const revokeMs = 5_000;
 
 export class StoreLogin {
   readonly #options: LoginOptions;
   #held: Held | undefined;
   #asking: Promise<string> | undefined;
   #renewal: NodeJS.Timeout | undefined;
+  #isClosed = false;
 
   constructor(options: LoginOptions) {
     this.#options = options;
@@ -49,6 +51,7 @@ export class StoreLogin {
   async token(requests: StoreRequests): Promise<string> {
     const { tokenFile } = this.#options.ways;
     if (tokenFile !== undefined) return this.#fileText(tokenFile, 'secrets.vault.tokenFile');
+    if (this.#isClosed) throw hasEnded();
     if (this.#held !== undefined && (this.#held.lifeMs === 0 || !this.#held.isOurs || Date.now() < this.#held.endsAt))
       return this.#held.token;
     this.#asking ??= this.#obtain(requests).finally(() => {
@@ -65,13 +68,19 @@ export class StoreLogin {
     return true;
   }
 
-  /** Ends the login at the store, if there is one, as well as that can be done quickly. */
+  /** Ends the login at the store, as well as that can be done quickly: one that the store has not answered yet, too. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     const held = this.#held;
     this.#forget();
-    if (held?.isOurs !== true) return;
+    if (held?.isOurs === true) await this.#giveBack(held.token);
+    const asking = this.#asking?.catch(() => undefined);
+    if (asking !== undefined) await Promise.race([asking, delay(revokeMs, undefined, { ref: false })]);
+  }
+
+  async #giveBack(token: string): Promise<void> {
     await this.#with(revokeMs, (requests) =>
-      requests.ask('auth/token/revoke-self', { method: 'POST', token: held.token, body: {} }),
+      requests.ask('auth/token/revoke-self', { method: 'POST', token, body: {} }),
     ).catch(() => undefined);
   }
 
@@ -124,6 +133,10 @@ export class StoreLogin {
       typeof auth['client_token'] === 'string' &&
       auth['client_token'] !== ''
     ) {
+      if (this.#isClosed) {
+        await this.#giveBack(auth['client_token']);
+        throw hasEnded();
+      }
       const life = lifeOf(Number(auth['lease_duration']));
       this.#hold(
         { token: auth['client_token'], isOurs: true, lifeMs: life, endsAt: Date.now() + life },
@@ -142,6 +155,7 @@ export class StoreLogin {
 
   #hold(held: Held, isRenewable: boolean): void {
     clearTimeout(this.#renewal);
+    if (this.#isClosed) return;
     this.#held = held;
     const leftMs = held.endsAt - Date.now();
     if (!isRenewable || held.lifeMs === 0) return;
@@ -198,6 +212,8 @@ export class StoreLogin {
     throw new StoreProblem('refused', `${option} holds no token: ${file} is empty, too large or no regular file`);
   }
 }
+
+const hasEnded = (): StoreProblem => new StoreProblem('passing', 'the login at the secret store has ended');
 
 /** Milliseconds of a life that the store says in seconds; 0 for one without end. */
 function lifeOf(seconds: number): number {

@@ -34,6 +34,18 @@ const settingsOf = (options: object = {}): StoreSettings => {
 const impatient = { patience: '1s' };
 const newStore = (): SecretStore => stack.use(new SecretStore((problem) => void warnings.push(problem)));
 
+/** Holds the first request for a path at the store. */
+function heldAt(path: string): { readonly came: Promise<void>; readonly goOn: () => void } {
+  const [came, open] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  vault.before = (asked) => {
+    if (asked !== path) return undefined;
+    vault.before = () => undefined;
+    came.resolve();
+    return open.promise;
+  };
+  return { came: came.promise, goOn: open.resolve };
+}
+
 interface Asking {
   readonly options?: object;
   readonly env?: Readonly<Record<string, string>>;
@@ -98,6 +110,42 @@ describe('the gateway logs in', () => {
     expect(await read(['secret/a#key'], { options: { appRole: vault.role }, env: env(), store })).toEqual(['two']);
     expect(vault.tokens.size).toBe(1);
     await store[Symbol.asyncDispose]();
+    expect(vault.tokens.size).toBe(0);
+  });
+
+  it('and ends a login that is answered after the end, and makes no further one', async () => {
+    const store = newStore();
+    const asking = { options: { appRole: vault.role }, env: env(), store };
+    const login = heldAt('auth/approle/login');
+    const reading = read(['secret/a#key'], asking);
+    await login.came;
+    const ended = store[Symbol.asyncDispose]();
+    login.goOn();
+    await ended;
+    expect([await reading, await read(['secret/a#key'], asking)]).toEqual([
+      ['the login at the secret store has ended'],
+      ['the login at the secret store has ended'],
+    ]);
+    expect(vault.asked.values.map(({ path }) => path)).toEqual(['auth/approle/login', 'auth/token/revoke-self']);
+    expect(vault.tokens.size).toBe(0);
+  });
+
+  it('and waits at the end for that of an earlier configuration, which is being ended', async () => {
+    const store = newStore();
+    const revocation = heldAt('auth/token/revoke-self');
+    for (const timeout of ['4s', '5s'])
+      expect(await read(['secret/a#key'], { options: { appRole: vault.role, timeout }, env: env(), store })).toEqual([
+        'two',
+      ]);
+    await revocation.came;
+    const happened: string[] = [];
+    const ended = store[Symbol.asyncDispose]().then(() => void happened.push('ended'));
+    await vault.asked.untilSome(({ path }) => path === 'auth/token/revoke-self');
+    for (let answers = 0; answers < 5; answers += 1) await fetch(vault.address);
+    happened.push('revoked');
+    revocation.goOn();
+    await ended;
+    expect(happened).toEqual(['revoked', 'ended']);
     expect(vault.tokens.size).toBe(0);
   });
 
