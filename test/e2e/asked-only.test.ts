@@ -1,9 +1,10 @@
 /** Tools that a server lists only for clients that it can ask: the commands and the console list them, and can call them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { base, type Catalogue } from '@omnibus/admin-api';
+import { inHere } from '../support/command-here.ts';
 import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { fixturePath } from '../support/processes.ts';
-import { inPipe, onTerminal } from '../support/terminal.ts';
+import { onTerminal } from '../support/terminal.ts';
 
 const names = ['elicitation', 'plain', 'roots', 'sampling'];
 let gateway: GatewayHere;
@@ -19,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => gateway[Symbol.asyncDispose]());
 
 it('omnibus tools lists them, of each kind of question', async () => {
-  const { stdout } = await inPipe(['tools', '--json'], { env });
+  const { stdout } = await inHere(['tools', '--json'], { env });
   expect((JSON.parse(stdout) as { name: string }[]).map(({ name }) => name).toSorted()).toEqual(names);
 });
 
@@ -33,13 +34,13 @@ describe('omnibus call', () => {
       { role: 'assistant', content: { type: 'text', text: 'so it goes' } },
     ],
   ])('answers a question of %s', async (name, more, said) => {
-    const { status, stdout, stderr } = await inPipe(['call', name, ...more], { env });
+    const { status, stdout, stderr } = await inHere(['call', name, ...more], { env });
     expect([status, stderr]).toEqual([0, '']);
     expect(JSON.parse(stdout)).toMatchObject(said);
   });
 
   it('refuses a question for a model without an answer, and says which option answers it', async () => {
-    const { stdout, stderr } = await inPipe(['call', 'sampling'], { env });
+    const { stdout, stderr } = await inHere(['call', 'sampling'], { env });
     expect(stdout).toContain('the user gave no answer of a model');
     expect(stderr).toContain('Go on.');
     expect(stderr).toContain('--answer model=');

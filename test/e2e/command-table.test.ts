@@ -194,8 +194,8 @@ beforeAll(async () => {
   await write('tokens.json', {
     gateways: { 'https://signed.example/mcp': { issuer: 'https://i.example', clientId: 'c', accessToken: 'opaque' } },
   });
-  const made = await inPipe(['keys', 'create', '--subject', 'ann', '--json'], { cwd: template, env });
-  await inPipe(['users', 'add', 'ann', '--file', 'users.yaml'], {
+  const made = await inHere(['keys', 'create', '--subject', 'ann', '--json'], { cwd: template, env });
+  await inHere(['users', 'add', 'ann', '--file', 'users.yaml'], {
     cwd: template,
     env,
     stdin: 'a long enough password\n',
@@ -203,7 +203,7 @@ beforeAll(async () => {
   const client = await RawClient.open(`${gateway.url}/use`);
   await client.request('tools/call', { name: 'fail', arguments: {} });
   const address = await gateway.admin(gateway.edge);
-  const { calls } = JSON.parse((await inPipe(['calls', '--json', '--admin', address], { env })).stdout) as {
+  const { calls } = JSON.parse((await inHere(['calls', '--json', '--admin', address], { env })).stdout) as {
     readonly calls: readonly { readonly tag: string }[];
   };
   place = {

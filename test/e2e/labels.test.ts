@@ -9,7 +9,7 @@ import { shapesOfLane } from '../support/gateway.ts';
 import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { Keys } from '../support/keys.ts';
 import { ModernClient } from '../support/modern-client.ts';
-import { omnibusProgram, startProcess } from '../support/processes.ts';
+import { saidHere } from '../support/command-here.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
 import { tool, Upstream } from '../support/upstream.ts';
 
@@ -25,13 +25,10 @@ describe.each(shapesOfLane)('%s', (shape) => {
 
   /** A command of a person; its output, with the status in front of it where it is not 0. */
   const omnibus = async (as: string, ...args: readonly string[]): Promise<string> => {
-    const running = startProcess('node', [omnibusProgram, 'labels', ...args, '--admin', admin], {
-      OMNIBUS_TOKEN: keys.headersOf(as)['authorization']?.slice('Bearer '.length) ?? '',
+    const { status, output } = await saidHere(['labels', ...args, '--admin', admin], {
+      env: { OMNIBUS_TOKEN: keys.headersOf(as)['authorization']?.slice('Bearer '.length) ?? '' },
     });
-    const status = await new Promise<number>((resolve) => {
-      running.child.once('close', (code) => resolve(code ?? -1));
-    });
-    return `${status === 0 ? '' : `${status}: `}${running.output()}`;
+    return `${status === 0 ? '' : `${status}: `}${output}`;
   };
   const listFor = async (as: string): Promise<LabelList['conversations']> => {
     const response = await fetch(`http://${admin}/api/v1/labels`, { headers: keys.headersOf(as) });

@@ -14,7 +14,7 @@ import { shapesOfLane } from '../support/gateway.ts';
 import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { Keys } from '../support/keys.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
-import { omnibusProgram, startProcess } from '../support/processes.ts';
+import { saidHere } from '../support/command-here.ts';
 import { RawClient, type Answer, type Message } from '../support/raw-client.ts';
 import { tool, Upstream } from '../support/upstream.ts';
 
@@ -55,18 +55,10 @@ describe.each(shapesOfLane)('%s', (shape) => {
   const told = new Heard<Told>();
   let failures = 1;
 
-  const omnibus = async (
-    as: string,
-    ...args: readonly string[]
-  ): Promise<{ readonly status: number; readonly output: string }> => {
-    const running = startProcess('node', [omnibusProgram, ...args, '--admin', admin], {
-      OMNIBUS_TOKEN: keys.headersOf(as)['authorization']?.slice('Bearer '.length) ?? '',
+  const omnibus = (as: string, ...args: readonly string[]): ReturnType<typeof saidHere> =>
+    saidHere([...args, '--admin', admin], {
+      env: { OMNIBUS_TOKEN: keys.headersOf(as)['authorization']?.slice('Bearer '.length) ?? '' },
     });
-    const status = await new Promise<number>((resolve) => {
-      running.child.once('close', (code) => resolve(code ?? -1));
-    });
-    return { status, output: running.output() };
-  };
   const asked = async (
     as: string,
     { id, ...body }: JsonObject & { readonly id?: string } = {},

@@ -10,7 +10,8 @@ import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/ga
 import { IdentityProvider } from '../support/identity-provider.ts';
 import { Keys } from '../support/keys.ts';
 import { PersonalServer } from '../support/personal-server.ts';
-import { omnibusProgram, startProcess, type RunningProcess } from '../support/processes.ts';
+import { saidHere } from '../support/command-here.ts';
+import type { RunningProcess } from '../support/processes.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
 import { bearer, Browser, callback, OAuthClient } from '../support/sign-in.ts';
 
@@ -207,12 +208,9 @@ describe.each(shapesOfLane)('%s,', (shape) => {
     });
 
   it('status and check say on whose account each server is called', async () => {
-    const run = startProcess('node', [omnibusProgram, 'check', gateway.configFile]);
-    await new Promise((resolve) => {
-      run.child.once('close', resolve);
-    });
-    expect(run.output()).toContain(`records: each user's: by exchange of his token at ${servers.records.origin}`);
-    expect(run.output()).toContain(`mail: each user's: by an assertion of ${provider.issuer}`);
+    const { output } = await saidHere(['check', gateway.configFile]);
+    expect(output).toContain(`records: each user's: by exchange of his token at ${servers.records.origin}`);
+    expect(output).toContain(`mail: each user's: by an assertion of ${provider.issuer}`);
   });
 
   it('nothing that was written, said on the bus or shown to a server contains the token of a caller, or one made from it', async () => {

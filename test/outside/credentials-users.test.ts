@@ -10,7 +10,8 @@ import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/ga
 import { Keys } from '../support/keys.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { PersonalServer } from '../support/personal-server.ts';
-import { omnibusProgram, startProcess, type RunningProcess } from '../support/processes.ts';
+import { saidHere } from '../support/command-here.ts';
+import { omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
 
 const users = ['ann', 'ben'] as const;
@@ -228,24 +229,21 @@ describe.each(shapesOfLane)('%s,', (shape) => {
     expect(await of('ann').old.untilTools((names) => names.includes('old__connect'))).toContain('old__whose');
   });
 
-  /** Starts a command as that user. */
-  const start = (user: User, ...words: readonly string[]): RunningProcess =>
-    startProcess('node', [
-      omnibusProgram,
-      ...words,
-      '--url',
-      gateway.url,
-      '--header',
-      `Authorization: ${keys.headersOf(user)['authorization'] as string}`,
-    ]);
+  /** The words of a command as that user. */
+  const as = (user: User, words: readonly string[]): readonly string[] => [
+    ...words,
+    '--url',
+    gateway.url,
+    '--header',
+    `Authorization: ${keys.headersOf(user)['authorization'] as string}`,
+  ];
 
   async function omnibus(
     user: User,
     ...words: readonly string[]
   ): Promise<{ readonly code: unknown; readonly said: { readonly connections?: readonly object[] } }> {
-    const run = start(user, ...words, '--json');
-    const [code] = (await once(run.child, 'close')) as readonly unknown[];
-    return { code, said: JSON.parse(run.output()) as never };
+    const { status, output } = await saidHere(as(user, [...words, '--json']));
+    return { code: status, said: JSON.parse(output) as never };
   }
 
   it("omnibus connections shows a user's connections, and revokes one here and at the issuer", async () => {
@@ -280,7 +278,10 @@ describe.each(shapesOfLane)('%s,', (shape) => {
   });
 
   it('omnibus sign-in prints the address, waits for the sign-in, and takes the code that the page has shown', async () => {
-    const waiting = start('ben', 'sign-in', 'old', '--no-input', '--no-browser');
+    const waiting = startProcess('node', [
+      omnibusProgram,
+      ...as('ben', ['sign-in', 'old', '--no-input', '--no-browser']),
+    ]);
     const [, address = ''] = await waiting.line(/(http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22})/);
     const code = codeIn(await signInAt(address, servers.old.signsInAs('ben')));
     expect((await once(waiting.child, 'close'))[0]).toBe(77);

@@ -7,7 +7,7 @@ import { legacyRevisions } from '@omnibus/protocol';
 import { shapesOfLane } from '../support/gateway.ts';
 import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient } from '../support/modern-client.ts';
-import { omnibusProgram, startProcess } from '../support/processes.ts';
+import { saidHere } from '../support/command-here.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
@@ -22,13 +22,8 @@ describe.each(shapesOfLane)('definitions that are pinned: %s', (shape) => {
   let gateway: GatewayHere;
   let admin: string;
 
-  const omnibus = async (...args: string[]): Promise<{ readonly status: number; readonly output: string }> => {
-    const running = startProcess('node', [omnibusProgram, 'definitions', ...args, '--admin', admin]);
-    const status = await new Promise<number>((resolve) => {
-      running.child.once('close', (code) => resolve(code ?? -1));
-    });
-    return { status, output: running.output() };
-  };
+  const omnibus = (...args: string[]): ReturnType<typeof saidHere> =>
+    saidHere(['definitions', ...args, '--admin', admin]);
 
   beforeAll(async () => {
     upstream = await Upstream.start({

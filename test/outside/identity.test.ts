@@ -7,6 +7,7 @@ import { subjects } from '@omnibus/bus';
 import { Outsider } from '@omnibus/bus/testing';
 import { writeConfig } from '../support/gateway.ts';
 import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
+import { saidHere } from '../support/command-here.ts';
 import { omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { Upstream } from '../support/upstream.ts';
@@ -20,13 +21,7 @@ let gateway: GatewayHere;
 let ann: Readonly<Record<string, string>>;
 let bob: Readonly<Record<string, string>>;
 
-async function keys(...args: string[]): Promise<{ readonly status: number; readonly output: string }> {
-  const running = startProcess('node', [main, 'keys', ...args, '--file', file]);
-  const status = await new Promise<number>((resolve) => {
-    running.child.once('close', (code) => resolve(code ?? -1));
-  });
-  return { status, output: running.output() };
-}
+const keys = (...args: string[]): ReturnType<typeof saidHere> => saidHere(['keys', ...args, '--file', file]);
 
 async function create(subject: string): Promise<string> {
   return /omk_\S+/.exec((await keys('create', '--subject', subject)).output)?.[0] ?? '';
@@ -225,27 +220,24 @@ const serving = ['serve', '--listen', '0.0.0.0:0', '--admin', '127.0.0.1:0', '--
 
 it('a gateway without authentication that others can reach is not started, unless the configuration says so', async () => {
   const said = /"auth" is not configured.*"auth: none" lets everybody in on purpose/;
-  for (const args of [
-    [...serving, await writeConfig({ mcpServers: {} })],
-    ['check', await writeConfig({ listen: '0.0.0.0:7300', mcpServers: {} })],
-  ]) {
-    const running = startProcess('node', [main, ...args]);
-    expect(
-      await new Promise((resolve) => {
-        running.child.once('close', resolve);
-      }),
-    ).toBe(78);
-    expect(running.output()).toMatch(said);
-  }
+  const refused = startProcess('node', [main, ...serving, await writeConfig({ mcpServers: {} })]);
+  expect(
+    await new Promise((resolve) => {
+      refused.child.once('close', resolve);
+    }),
+  ).toBe(78);
+  expect(refused.output()).toMatch(said);
+  const found = await saidHere(['check', await writeConfig({ listen: '0.0.0.0:7300', mcpServers: {} })]);
+  expect(found.status).toBe(78);
+  expect(found.output).toMatch(said);
   await using open = startProcess('node', [main, ...serving, await writeConfig({ auth: 'none', mcpServers: {} })]);
   await open.line(/"msg":"everybody who reaches 0\.0\.0\.0:0 may use every server/);
   await open.line(/^ {2}warning {3}everybody who reaches/);
-  await using checked = startProcess('node', [
-    main,
+  const { output } = await saidHere([
     'check',
     await writeConfig({ listen: '0.0.0.0:7300', auth: 'none', mcpServers: {} }),
   ]);
-  await checked.line(/warning: .*everybody who reaches 0\.0\.0\.0:7300/);
+  expect(output).toMatch(/warning: .*everybody who reaches 0\.0\.0\.0:7300/);
 });
 
 it('if the environment names a file of keys, a first key is made once and shown once', async () => {
