@@ -1,7 +1,6 @@
-/** What one call sends over NATS. Another party hears every message, so nothing here depends on the load of the machine. */
-import { subjects } from '@omnibus/bus';
+/** What one call sends over NATS. Another party hears every message, and the clock stands meanwhile, so nothing here depends on the load of the machine. */
 import { Outsider } from '@omnibus/bus/testing';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startUpstream, type Measured } from '../bench/subjects.ts';
 import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient } from '../support/modern-client.ts';
@@ -11,16 +10,6 @@ import { RawClient, type Answer } from '../support/raw-client.ts';
 type Sent = readonly [subject: string, bytes: number];
 type Caller = (args: { readonly text: string; readonly bytes?: number }) => Promise<Answer>;
 
-/** Processes send these with calls and without. */
-const signsOfLife = new Set(
-  [subjects.presence, subjects.edgePresence, subjects.backendPresence].map(({ name }) => name),
-);
-/** An edge asks about calls that have not been answered for 50 ms, and for 500 ms; on a slow machine, calls of this test take as long. */
-const isQuestion = (payload: string): boolean => /"keys":\[|"kind":"probed?"/.test(payload);
-/** Processes ask NATS time and again whether its stores are there. */
-const isAboutStores = (subject: string, payload: string): boolean =>
-  subject.startsWith('$JS.') || payload.includes('"type":"io.nats.jetstream.');
-
 let upstream: Measured;
 let gateway: GatewayHere;
 let outsider: Outsider;
@@ -28,6 +17,10 @@ let legacy: RawClient;
 let modern: ModernClient;
 
 beforeAll(async () => {
+  vi.useFakeTimers({
+    toFake: ['performance', 'setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'],
+    shouldAdvanceTime: true,
+  });
   upstream = await startUpstream(1);
   gateway = await startGatewayHere('nats', { mcpServers: { up: { url: `${upstream.url}/0` } } });
   outsider = await Outsider.connect(gateway.bus as string);
@@ -42,13 +35,21 @@ afterAll(async () => {
   await outsider[Symbol.asyncDispose]();
   await gateway[Symbol.asyncDispose]();
   await upstream[Symbol.asyncDispose]();
+  vi.useRealTimers();
 });
 
-/** The messages on the bus until an action has ended. */
+/** Resolves when what any part has sent has arrived, and its answer. */
+async function untilQuiet(): Promise<void> {
+  for (let round = 0; round < 2; round += 1) await Promise.all(gateway.processes.map((part) => part.arrived()));
+  await outsider.flush();
+}
+
+/** The messages on the bus until an action has ended. No timer fires meanwhile: signs of life, questions about late calls and records come with time. */
 async function messagesDuring(act: () => Promise<void>): Promise<readonly Sent[]> {
+  vi.setTimerTickMode('manual');
+  await untilQuiet();
   const sent: Sent[] = [];
   const stop = outsider.subscribe('>', (subject, payload) => {
-    if (signsOfLife.has(subject) || isQuestion(payload) || isAboutStores(subject, payload)) return;
     sent.push([
       /^omnibus\.v1\.((?:inbox\.)?[a-z]+(?:-(?!at\b)[a-z]+)*)/.exec(subject)?.[1] ?? subject,
       Buffer.byteLength(payload),
@@ -58,6 +59,7 @@ async function messagesDuring(act: () => Promise<void>): Promise<readonly Sent[]
   await act();
   await outsider.flush();
   stop();
+  vi.setTimerTickMode('interval');
   return sent;
 }
 
