@@ -39,6 +39,9 @@ const valueOf = async (client: EraClient, code: string, more: JsonObject = {}): 
 /** The reason with which a call of a script is refused. */
 const refused = (client: EraClient, call: string): Promise<unknown> =>
   valueOf(client, `try { await ${call}; return 'answered'; } catch (error) { return error.reason; }`);
+/** The text with which a call of a script fails. */
+const failed = async (client: EraClient, call: string): Promise<string> =>
+  String(await valueOf(client, `try { await ${call}; return 'answered'; } catch (error) { return error.message; }`));
 
 export const scriptFeatures: Readonly<Record<string, ScriptFeature>> = {
   'results of servers of both eras': {
@@ -78,6 +81,62 @@ export const scriptFeatures: Readonly<Record<string, ScriptFeature>> = {
     async run({ work }, client) {
       assert.equal(await refused(client, `servers.work.drop({ n: 1 })`), 'policy.denied');
       assert.ok(!work.calls.values.some(({ name }) => name === 'drop'));
+    },
+  },
+
+  'an external decision point that denies': {
+    async run({ work }, client) {
+      assert.equal(await refused(client, `servers.work.undecided()`), 'policy.denied');
+      assert.ok(!work.calls.values.some(({ name }) => name === 'undecided'));
+    },
+  },
+
+  'guardrails that deny and change': {
+    async run({ work }, client) {
+      assert.equal(await refused(client, `servers.work.plain({ long: 'x'.repeat(100) })`), 'guardrail.denied');
+      assert.ok(!work.calls.values.some(({ args }) => JSON.stringify(args).includes('xxx')));
+      assert.equal(await valueOf(client, `return await servers.work.mailed();`), 'write to [redacted]');
+    },
+  },
+
+  'a tool with another shape': {
+    async run({ work }, client, user) {
+      assert.equal(await valueOf(client, `return await servers.work.shaped({ query: '${user}' });`), 'shaped is done');
+      assert.ok(work.calls.values.some(({ args }) => JSON.stringify(args) === `{"q":"${user}","team":"acme"}`));
+      assert.match(await failed(client, `servers.work.shaped({ query: 'mine', team: 'other' })`), /team/);
+      assert.ok(!work.calls.values.some(({ args }) => JSON.stringify(args).includes('mine')));
+    },
+  },
+
+  'arguments that break the schema': {
+    async run({ work }, client) {
+      assert.match(await failed(client, `servers.work.shaped({ query: 7 })`), /query/);
+      assert.ok(!work.calls.values.some(({ args }) => args['q'] === 7));
+    },
+  },
+
+  'a composite tool': {
+    async run(_ground, client) {
+      assert.equal(
+        await valueOf(client, `return await servers.omnibus.both({ say: 'twice' });`),
+        'plain is done, twice',
+      );
+    },
+  },
+
+  'an operation of an HTTP API': {
+    async run(_ground, client) {
+      assert.deepEqual(await valueOf(client, `return await servers.pets.getPet({ id: 7 });`), {
+        method: 'GET',
+        url: '/pets/7',
+        body: '',
+      });
+    },
+  },
+
+  'a time limit of the tool': {
+    async run(_ground, client) {
+      assert.equal(await refused(client, `servers.work.hangs()`), 'upstream.timeout');
     },
   },
 

@@ -1,5 +1,5 @@
 /** The servers, callers and gateway of the table of features inside scripts. */
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Approval, Approvals } from '@omnibus/admin-api';
@@ -12,12 +12,60 @@ import { Keys } from '../support/keys.ts';
 import { untilThere } from '../support/paced.ts';
 import { PersonalServer } from '../support/personal-server.ts';
 import { RawClient } from '../support/raw-client.ts';
+import { StandInApi } from '../support/stand-in-api.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 import { EraServer } from './era-server.ts';
 
 const letters = 100_000;
-const own: Readonly<Record<string, string>> = { card: 'card 4111111111111111', large: 'x'.repeat(letters) };
-const workTools = ['drop', 'card', 'refund', 'wire', 'few', 'large', 'read', 'send', 'blocked', 'plain'];
+const own: Readonly<Record<string, string>> = {
+  card: 'card 4111111111111111',
+  large: 'x'.repeat(letters),
+  mailed: 'write to ann@example.com',
+};
+const workTools = [
+  ...['drop', 'card', 'refund', 'wire', 'few', 'large', 'read', 'send', 'blocked', 'plain', 'mailed', 'undecided'].map(
+    tool,
+  ),
+  {
+    name: 'shaped',
+    inputSchema: {
+      type: 'object',
+      properties: { q: { type: 'string' }, team: { type: 'string' } },
+      required: ['q', 'team'],
+    },
+  },
+  tool('hangs'),
+];
+/** Clients see one argument of it, by another name. */
+const shaped = { arguments: { q: { name: 'query' }, team: { fixed: 'acme' } } };
+const guardrails = [
+  { id: 'short', what: 'work/plain', size: { arguments: 100 }, on: 'requests', action: 'deny' },
+  { id: 'no-mails', what: 'work/mailed', patterns: 'email', on: 'results', action: 'change' },
+];
+const composites = {
+  both: {
+    description: 'Two calls.',
+    inputSchema: { type: 'object', properties: { say: { type: 'string' } }, required: ['say'] },
+    steps: [
+      { id: 'one', call: 'work/plain' },
+      { id: 'two', call: 'old/echo', arguments: { say: '{steps.one}, {args.say}' } },
+    ],
+  },
+};
+/** Of an HTTP API that repeats its requests. */
+const apiDocument = JSON.stringify({
+  openapi: '3.0.3',
+  info: { title: 'Pets', version: '1' },
+  paths: {
+    '/pets/{id}': {
+      get: {
+        operationId: 'getPet',
+        parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'integer' } }],
+        responses: {},
+      },
+    },
+  },
+});
 
 const rules = [
   { id: 'no-drops', who: 'everyone', deny: 'work/drop', args: { n: { max: 5 } }, because: 'it is kept' },
@@ -67,8 +115,10 @@ function adminOf(address: string, keys: Keys): ScriptGround['admin'] {
 /** A server whose tools return texts. */
 const startWork = (): Promise<Upstream> =>
   Upstream.start({
-    tools: workTools.map(tool),
-    onCall: (call) => call.answer(text(own[call.name] ?? `${call.name} is done`)),
+    tools: workTools,
+    onCall: (call) => {
+      if (call.name !== 'hangs') call.answer(text(own[call.name] ?? `${call.name} is done`));
+    },
   });
 
 /** The complete lines of the audit files in a folder. */
@@ -95,14 +145,16 @@ async function connectPersonal(client: RawClient, server: PersonalServer, user: 
 }
 
 /** One tool of each server. */
-const expectedTools = ['old__echo', 'new__echo', 'work__read', 'still__echo', 'personal__connect'];
+const expectedTools = ['old__echo', 'new__echo', 'work__read', 'still__echo', 'personal__connect', 'pets__getPet'];
 
-/** What is the same for all users and revisions. @param users their scripts are limited. */
-const optionsOf = (users: readonly string[]): object => ({
+/** What is the same for all users and revisions. @param users their scripts are limited. @param decisions the address of the decision point. */
+const optionsOf = (users: readonly string[], decisions: string): object => ({
   listing: 'code',
   profiles: { all: { listing: 'full', results: 'off' } },
   results: { maxTokens: 500 },
-  access: { default: 'allow', rules, approvals: { clients: true } },
+  access: { default: 'allow', rules, approvals: { clients: true }, decisions: { url: decisions, timeout: '20s' } },
+  guardrails,
+  composites,
   limits: {
     rules: [
       { id: 'few', what: ['work/few'], rate: '2/h' },
@@ -110,6 +162,22 @@ const optionsOf = (users: readonly string[]): object => ({
     ],
   },
 });
+
+/** An HTTP API that repeats requests, and a decision point that denies one tool. */
+const startApi = (): Promise<StandInApi> =>
+  StandInApi.start(({ url, body }, response) => {
+    if (!url.startsWith('/access/')) return false;
+    const { evaluations = [], ...only } = JSON.parse(body) as { readonly evaluations?: readonly JsonObject[] };
+    const decided = (asked: JsonObject): JsonObject => ({
+      decision:
+        !('arguments' in ((asked['context'] ?? {}) as JsonObject)) || !JSON.stringify(asked).includes('work/undecided'),
+    });
+    const answer = url.endsWith('/evaluations')
+      ? { evaluations: evaluations.map((each) => decided({ ...only, ...each })) }
+      : decided(only);
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+    return true;
+  });
 
 /** @param users each has a key. */
 export async function startScriptGround(shape: Shape, users: readonly string[]): Promise<ScriptGround> {
@@ -119,20 +187,23 @@ export async function startScriptGround(shape: Shape, users: readonly string[]):
   const work = starting.use(await startWork());
   const still = starting.use(await Upstream.start());
   const personal = starting.use(await PersonalServer.start());
+  const api = starting.use(await startApi());
   const keys = starting.use(await Keys.make(...users, ...users.map((user) => `limited-${user}`), 'fin', 'ops'));
   const front = starting.use(await Balancer.start());
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-scripts-'));
   starting.defer(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, 'pets.json'), apiDocument);
   const gateway = starting.use(
     await startGatewayHere(shape, {
       publicUrl: front.url,
       auth: { ...keys.auth, admin: { roles: { approver: ['key:fin'], operator: ['key:ops'] } } },
       vault: { file: join(folder, 'vault.json'), keys: [`a:${Buffer.alloc(32, 7).toString('base64')}`] },
-      ...optionsOf(users),
+      ...optionsOf(users, api.url),
       mcpServers: {
         old: { url: old.url },
         new: { url: modern.url },
-        work: { url: work.url },
+        work: { url: work.url, validation: 'enforce', tools: { shaped, hangs: { timeout: '300ms' } } },
+        pets: { openapi: join(folder, 'pets.json'), url: api.url },
         still: { url: still.url },
         personal: { url: personal.url, credentials: { kind: 'oauth' } },
       },
