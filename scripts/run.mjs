@@ -171,16 +171,23 @@ const tasks = {
     run('vitest', ['run', 'test/fuzz', ...rest]);
   },
   bench() {
+    const [withoutNats, withNats] = [
+      ['search', 'openapi', 'tokens', 'flow', 'workers'],
+      ['faults', 'scripts', 'sizes'],
+    ];
+    const isOwn = [...withoutNats, ...withNats].includes(rest[0]);
+    const unknown = isOwn ? [] : rest.filter((word) => !/^(quick|rivals|callers|tap|\d+x\d+)$/.test(word));
+    if (unknown.length > 0) {
+      const first = [...withoutNats, ...withNats].join(', ');
+      console.error(
+        `omnibus: npm run bench does not know ${unknown.join(' ')}; it takes quick, rivals, callers, tap and SERVERSxTOOLS, or first one of ${first}`,
+      );
+      process.exit(64);
+    }
     install();
     build();
-    if (['search', 'openapi', 'tokens', 'flow', 'workers'].includes(rest[0])) {
-      run('node', [`test/dist/bench/${rest[0]}.js`, ...rest.slice(1)]);
-      return;
-    }
-    provide('nats-server', 'nats-server');
-    if (['faults', 'scripts', 'sizes'].includes(rest[0]))
-      run('node', [`test/dist/bench/${rest[0]}.js`, ...rest.slice(1)]);
-    else run('node', ['test/dist/bench/main.js', ...rest]);
+    if (!withoutNats.includes(rest[0])) provide('nats-server', 'nats-server');
+    run('node', isOwn ? [`test/dist/bench/${rest[0]}.js`, ...rest.slice(1)] : ['test/dist/bench/main.js', ...rest]);
   },
   /** Runs after an installation by npm, so that `npx omnibus` works from then on. */
   prepare() {
