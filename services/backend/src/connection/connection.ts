@@ -16,7 +16,7 @@ import {
   type SessionKey,
 } from '@omnibus/protocol';
 import type { RequestContext, ServerDialect } from '../dialect/dialect.ts';
-import type { StandingListen } from '../dialect/modern/standing-listen.ts';
+import type { Acknowledgement, StandingListen } from '../dialect/modern/standing-listen.ts';
 import type { TransportObserver } from '../transport/transport.ts';
 import { askWithin } from './ask-within.ts';
 import { Circuit } from './circuit.ts';
@@ -316,9 +316,9 @@ export class UpstreamConnection {
 
   /**
    * Subscribes to the gateway's set of resources at the server.
-   * @returns the accepted ones; undefined for a server that is not told of all at once, but by one request for each.
+   * @returns what the server says to it; undefined for a server that is not told of all at once, but by one request for each.
    */
-  watch(uris: readonly string[]): Promise<readonly unknown[]> | undefined {
+  watch(uris: readonly string[]): Promise<Acknowledgement> | undefined {
     return this.#listen?.watch(uris);
   }
 

@@ -9,7 +9,7 @@
  *      comes on another stream.
  */
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import { isObject, metaKeys, type ExchangeOutcome, type JsonObject } from '@omnibus/protocol';
+import { fault, isObject, metaKeys, type ExchangeOutcome, type GatewayFault, type JsonObject } from '@omnibus/protocol';
 
 export interface ListenPort {
   /** Opens a listen. @returns its id. */
@@ -19,6 +19,9 @@ export interface ListenPort {
   /** Announcements may have been lost. */
   missed(): void;
 }
+
+/** What a server says to a listen: the resources whose changes it announces; none when it refuses. `fault`: it has said nothing. */
+export type Acknowledgement = { readonly taken: readonly unknown[] } | { readonly fault: GatewayFault };
 
 /** A listen that is open, as far as is known. */
 interface Listen {
@@ -30,18 +33,25 @@ interface Listen {
 /** A listen that has not been acknowledged yet. */
 interface Opening {
   readonly id: number;
-  readonly finish: (taken: readonly unknown[]) => void;
+  readonly finish: (acknowledgement: Acknowledgement) => void;
 }
 
 const firstDelayMs = 500;
 const maxDelayMs = 30_000;
 const methodNotFound = -32_601;
-/** Time that a server has to acknowledge a listen. */
-const acknowledgeMs = 5_000;
+/** Time that a server has to acknowledge a listen; changes of the set wait meanwhile (L2). */
+const acknowledgeMs = 30_000;
 /** Time for which messages on an older stream may still be on their way when a newer one is acknowledged. */
 export const retireMs = 2_000;
 /** Bound on open streams; beyond it the oldest is closed early. */
 const maxOpen = 8;
+
+/** @param outcome by which a listen has ended before the server acknowledged it. */
+function unacknowledged(outcome: ExchangeOutcome): Acknowledgement {
+  if (outcome.kind === 'error') return { taken: [] };
+  if (outcome.kind === 'fault') return outcome;
+  return { fault: fault('upstream.invalid', 'the server ended subscriptions/listen and had not acknowledged it') };
+}
 
 export class StandingListen {
   readonly #port: ListenPort;
@@ -51,8 +61,8 @@ export class StandingListen {
   /** The oldest listen comes first. */
   #listens: readonly Listen[] = [];
   #opening: Opening | undefined;
-  #running: Promise<readonly unknown[]> | undefined;
-  #next: Promise<readonly unknown[]> | undefined;
+  #running: Promise<Acknowledgement> | undefined;
+  #next: Promise<Acknowledgement> | undefined;
   #delayMs = firstDelayMs;
   #retry: Deadline | undefined;
   #isStopped = false;
@@ -73,8 +83,8 @@ export class StandingListen {
     if (Object.keys(this.#flags).length > 0) void this.#begin();
   }
 
-  /** Changes the resources that the server announces. Resolves with those that the server has accepted. */
-  watch(uris: readonly string[]): Promise<readonly unknown[]> {
+  /** Changes the resources that the server announces. Resolves with what the server says to that. */
+  watch(uris: readonly string[]): Promise<Acknowledgement> {
     this.#uris = uris;
     if (this.#running === undefined) return this.#begin();
     this.#next ??= this.#running.then(() => {
@@ -103,10 +113,10 @@ export class StandingListen {
       isObject(notifications) && Array.isArray(notifications['resourceSubscriptions'])
         ? notifications['resourceSubscriptions']
         : [];
-    if (this.#opening?.id === id) this.#opening?.finish(taken as unknown[]);
+    if (this.#opening?.id === id) this.#opening?.finish({ taken });
   }
 
-  #begin(): Promise<readonly unknown[]> {
+  #begin(): Promise<Acknowledgement> {
     const running = this.#open().finally(() => {
       if (this.#running === running) this.#running = undefined;
     });
@@ -114,14 +124,15 @@ export class StandingListen {
     return running;
   }
 
-  #open(): Promise<readonly unknown[]> {
-    if (this.#isStopped || !this.#port.isReady()) return Promise.resolve([]);
+  #open(): Promise<Acknowledgement> {
+    if (this.#isStopped || !this.#port.isReady())
+      return Promise.resolve({ fault: fault('upstream.lost', 'the connection to the server has ended') });
     const uris = this.#uris;
     return new Promise((resolve) => {
-      const finish = (taken: readonly unknown[]): void => {
+      const finish = (acknowledgement: Acknowledgement): void => {
         limit.cancel();
         this.#opening = undefined;
-        resolve(taken);
+        resolve(acknowledgement);
       };
       // A listen that cannot be sent has ended before its id is known here.
       const ended: ExchangeOutcome[] = [];
@@ -131,7 +142,8 @@ export class StandingListen {
         (outcome) => end(outcome),
       );
       end = (outcome) => this.#ended(id, outcome);
-      const limit = this.#wheel.schedule(acknowledgeMs, () => finish([]));
+      const late = `the server has not acknowledged subscriptions/listen within ${acknowledgeMs} ms`;
+      const limit = this.#wheel.schedule(acknowledgeMs, () => finish({ fault: fault('upstream.timeout', late) }));
       this.#opening = { id, finish };
       this.#listens = [...this.#listens, { id, uris, isAcknowledged: false }];
       for (const { id: old } of this.#listens.slice(0, -maxOpen)) this.#close(old);
@@ -148,7 +160,7 @@ export class StandingListen {
   #ended(id: number, outcome: ExchangeOutcome): void {
     const wasNewest = this.#listens.at(-1)?.id === id;
     this.#listens = this.#listens.filter((each) => each.id !== id);
-    if (this.#opening?.id === id) this.#opening.finish([]);
+    if (this.#opening?.id === id) this.#opening.finish(unacknowledged(outcome));
     if (!wasNewest) return;
     const before = this.#listens.findLast(({ isAcknowledged }) => isAcknowledged);
     // The server does not accept more resources than before, and goes on with those.

@@ -94,18 +94,13 @@ export class ResourceSubscriptions {
    */
   change({ method, params }: CallCommand, connection: UpstreamConnection): Promise<ExchangeOutcome> | undefined {
     const uri = params['uri'] as string;
-    return connection.watch(this.#urisOf(connection))?.then((taken) =>
-      method !== 'resources/subscribe' || taken.includes(uri)
-        ? { kind: 'result', result: {} }
-        : {
-            kind: 'error',
-            error: {
-              code: invalidParams,
-              message: 'the server does not tell of changes of this resource',
-              data: { uri },
-            },
-          },
-    );
+    return connection.watch(this.#urisOf(connection))?.then((said) => {
+      if (method !== 'resources/subscribe') return done;
+      if ('fault' in said) return { kind: 'fault', fault: said.fault };
+      if (said.taken.includes(uri)) return done;
+      const message = 'the server does not tell of changes of this resource';
+      return { kind: 'error', error: { code: invalidParams, message, data: { uri } } };
+    });
   }
 
   /** The server has refused a subscription, or no caller waits for it any more. */
