@@ -278,8 +278,12 @@ describe('with session workers that come and go', () => {
   it('a session waits while there is no worker at all, and goes on with the next', async () => {
     using client = await RawClient.open(gateway.url);
     await gateway.lose(...holders());
-    const answer = client.callTool('up__echo');
+    const askedAt = performance.now();
+    let answer = client.callTool('up__echo');
     await gateway.startPart('session');
+    // An edge looks for a worker for ten seconds. On a busy machine the process may start later: then the next call goes on.
+    const isLate = performance.now() - askedAt > 9_000;
+    if (isLate && (await answer).last.error !== undefined) answer = client.callTool('up__echo');
     expect((await answer).last.result).toEqual(text('echoed'));
   });
 

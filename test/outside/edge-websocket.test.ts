@@ -98,8 +98,12 @@ async function opened(
   socket.on('data', (chunk: Buffer) => {
     heard = Buffer.concat([heard, chunk]);
   });
+  // A client that still writes after the gateway has closed hears of a reset.
+  socket.on('error', () => undefined);
   // The code of a close frame, when there was one (RFC 6455, 5.5.1).
-  const closed = once(socket, 'close').then(() => (heard[0] === 0x88 ? heard.readUInt16BE(2) : undefined));
+  const closed = new Promise<number | undefined>((resolve) => {
+    socket.once('close', () => resolve(heard[0] === 0x88 ? heard.readUInt16BE(2) : undefined));
+  });
   return { socket, closed };
 }
 
