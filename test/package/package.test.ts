@@ -227,8 +227,11 @@ it.each(shapes)(
     expect((await client.callTool('greeter__greet', { name: 'Ada' })).last.result).toMatchObject(text('hello Ada'));
     expect((await client.callTool('greeter__greet', { name: 7 })).last.result).toMatchObject({ isError: true });
     expect((await client.callTool('program__echo', { a: 1 })).last.result).toMatchObject(text('{"a":1}'));
-    // The package includes the console: the page, and its first resources.
     const admin = `http://${await gateway.admin(gateway.edge)}`;
+    const metrics = await (await fetch(`${admin}/metrics`)).text();
+    // Two halves of 1 MB. They are 16 MB each if V8 lets them grow while it loads the code.
+    expect(Number(/heap_space_size_total_bytes\{space="new"[^}]*\} (\d+)/.exec(metrics)?.[1])).toBeLessThan(5_000_000);
+    // The package includes the console: the page, and its first resources.
     const page = await (await fetch(`${admin}/`)).text();
     const [, script] = /src="\.(\/assets\/[^"]+\.js)"/.exec(page) as unknown as [string, string];
     const asked = await fetch(`${admin}${script}`);

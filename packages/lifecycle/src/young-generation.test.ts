@@ -1,15 +1,18 @@
 import { execFileSync } from 'node:child_process';
 import { expect, it } from 'vitest';
+import { Load } from './young-generation.ts';
 
 const url = new URL('./young-generation.ts', import.meta.url).href;
 const bound = `(await import(${JSON.stringify(url)})).boundYoungGeneration();`;
+/** What the program does before it loads its code. */
+const first = `process.getBuiltinModule('node:v8').setFlagsFromString('--semi-space-growth-factor=1');`;
 
 /** A script in which objects survive. @param turns of the event loop, in each of which a few megabytes survive. */
 const working = (turns: number): string => `
   const { setImmediate } = await import('node:timers/promises');
   const kept = [];
   for (let turn = 0; turn < ${turns}; turn += 1) {
-    for (let count = 0; count < 40_000; count += 1) kept[count % ${turns === 1 ? 4_000 : 20_000}] = { count, more: [count, count, count, count, count, count] };
+    for (let count = 0; count < 40_000; count += 1) kept[count % 20_000] = { count, more: [count, count, count, count, count, count] };
     await setImmediate();
   }
 `;
@@ -24,31 +27,43 @@ function numberOf(script: string, words: readonly string[] = []): number {
 }
 
 /** Megabytes of the young generation, both halves, of a process in which objects survive. */
-const grownTo = (first: string, turns: number, words: readonly string[] = []): number =>
-  numberOf(`${first} ${working(turns)} ${telling}`, words);
+const grownTo = (start: string, turns: number, words: readonly string[] = []): number =>
+  numberOf(`${start} ${working(turns)} ${telling}`, words);
 
 /** The same of a thread that starts when its process has made many objects. */
-const threadGrownTo = (first: string): number =>
+const threadGrownTo = (start: string): number =>
   numberOf(`
-    ${first} ${working(200)}
+    ${start} ${working(200)}
     const { Worker } = await import('node:worker_threads');
     new Worker(${JSON.stringify(`${working(200)} ${telling}`)}, { eval: true });
   `);
 
-it('memory for new objects is there after a few collections, and not after hundreds', () => {
-  expect(grownTo('', 1)).toBeLessThan(10);
-  expect(grownTo(bound, 1)).toBeGreaterThan(30);
+it('memory for new objects stays small while a process starts, if V8 did not let it grow before', () => {
+  expect(grownTo(`${first} ${bound}`, 2)).toBeLessThan(5);
+});
+
+it('a process is under load when its collections follow each other and it has made much', () => {
+  const load = new Load();
+  const megabyte = 1_024 * 1_024;
+  expect(load.isAfter(10_000, 40 * megabyte)).toBe(false);
+  expect(load.isAfter(12_000, 40 * megabyte), 'after a rest').toBe(false);
+  expect(load.isAfter(12_500, 40 * megabyte), 'not much yet').toBe(false);
+  expect(load.isAfter(13_000, 40 * megabyte)).toBe(true);
+  expect(load.isAfter(13_500, megabyte)).toBe(true);
+  expect(load.isAfter(20_000, megabyte), 'after a rest').toBe(false);
 });
 
 it('memory for new objects ends at halves of 16 MB, unless the command line has another size', () => {
   // V8 derives its own maximum from the memory of the machine.
   expect(grownTo('', 200, ['--max-semi-space-size=64'])).toBeGreaterThan(60);
-  expect(grownTo(bound, 200)).toBeLessThan(40);
-  expect(grownTo(bound, 200, ['--max-semi-space-size=32'])).toBeGreaterThan(60);
+  const megabytes = grownTo(`${first} ${bound}`, 200);
+  expect(megabytes).toBeGreaterThan(30);
+  expect(megabytes).toBeLessThan(40);
+  expect(grownTo(`${first} ${bound}`, 200, ['--max-semi-space-size=32'])).toBeGreaterThan(60);
 });
 
 it('a thread has the memory for new objects that its process has', () => {
-  const megabytes = threadGrownTo(bound);
+  const megabytes = threadGrownTo(`${first} ${bound}`);
   expect(megabytes).toBeGreaterThan(30);
   expect(megabytes).toBeLessThan(40);
 });

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import module from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 
 const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 const oldest = engines.node.replace('>=', '');
@@ -14,6 +15,8 @@ if (ownMajor > major || (ownMajor === major && ownMinor >= minor)) {
   // as in the image, nothing is kept; NODE_COMPILE_CACHE and NODE_DISABLE_COMPILE_CACHE still decide.
   const caches = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
   module.enableCompileCache(process.env.NODE_COMPILE_CACHE ?? join(caches, 'omnibus', 'compiled'));
+  // Loading a gateway's code would let V8 grow the memory for new objects, which it does not give back; under load it grows (packages/lifecycle, young-generation.ts).
+  if (process.argv[2] === 'serve') setFlagsFromString('--semi-space-growth-factor=1');
   await import('../dist/main.js');
 } else {
   process.stderr.write(
