@@ -53,7 +53,7 @@ export class Child {
   /** Resolves with the reason why the program ended, or can no longer be talked with (`talks`), in words that may reach clients: none of them are its own. */
   readonly ended: Promise<string>;
   /** Resolves when neither the program nor what it has started runs any more. */
-  readonly #gone = Promise.withResolvers<void>();
+  readonly gone: Promise<void>;
   readonly #options: ChildOptions;
   readonly #process: ChildProcess | undefined;
   /** The mark, which is in the environment of every process that the program starts, unless one clears its environment on purpose. */
@@ -66,6 +66,7 @@ export class Child {
   /** Whether it closed a pipe and runs on. */
   #hasLeft = false;
   #end: (problem: string) => void = () => undefined;
+  readonly #isGone: () => void;
   readonly #start: { readonly resolve: () => void; readonly reject: (error: Error) => void };
 
   constructor(options: ChildOptions) {
@@ -73,6 +74,7 @@ export class Child {
     this.ended = new Promise((resolve) => {
       this.#end = resolve;
     });
+    ({ promise: this.gone, resolve: this.#isGone } = Promise.withResolvers<void>());
     const start = Promise.withResolvers<void>();
     this.#start = start;
     this.started = start.promise;
@@ -123,7 +125,7 @@ export class Child {
         this.#signalGroup(signal);
       }
     }
-    await this.#gone.promise;
+    await this.gone;
   }
 
   #closed(pipe: string): void {
@@ -184,7 +186,7 @@ export class Child {
     const problem = `cannot start ${JSON.stringify(this.#options.command)}: ${startProblem(error)}`;
     this.#start.reject(new Troubled('program', problem));
     this.#end(problem);
-    this.#gone.resolve();
+    this.#isGone();
   }
 
   async #exited(child: ChildProcess, how: string): Promise<void> {
@@ -205,7 +207,7 @@ export class Child {
           ? 'the sandbox of the program could not be made; the log of the gateway says why'
           : `the program ended with ${how}`,
       );
-      this.#gone.resolve();
+      this.#isGone();
     };
     const limit = setTimeout(tell, lastWordsMs);
     if (child.stdout?.closed === true && child.stderr?.closed === true) tell();
@@ -229,7 +231,7 @@ export class Child {
     const exit = new Promise<void>((resolve) => {
       this.#process?.once('exit', () => resolve());
     });
-    await Promise.race([exit, this.#gone.promise, limit]);
+    await Promise.race([exit, this.gone, limit]);
     clearTimeout(timer);
     return this.#hasEnded;
   }

@@ -89,6 +89,18 @@ it('a program that ends closes its connection, one that cannot be started too, a
   expect((await none.closed)[0]).toBe(1011);
 });
 
+it('a program that closed its output and runs on is waited for when all is ended', async () => {
+  const url = await serve(
+    `${echo} process.once('SIGTERM', () => undefined); setInterval(() => undefined, 1_000); process.stdin.once('data', () => require('node:fs').closeSync(1));`,
+  );
+  const { socket, heard, closed } = await connect(url);
+  const { pid } = JSON.parse((await heard.until(1))[0] as string) as { readonly pid: number };
+  socket.send('{}');
+  expect((await closed)[0]).toBe(1011);
+  await opened.pop()?.close();
+  expect(isRunning(pid)).toBe(false);
+});
+
 it('who comes when all programs are in use is refused, and served when one is free', async () => {
   const url = await serve(echo, { maxPrograms: 1 });
   const one = await connect(url);

@@ -101,10 +101,8 @@ function serve(
   child.onOutput((chunk) => lines.read(chunk));
   child.talks();
   child.started.catch(() => undefined); // `ended` gives the reason.
-  void child.ended.then((problem) => {
-    programs.delete(child);
-    client.close(unexpected, problem.slice(0, maxReason));
-  });
+  void child.ended.then((problem) => client.close(unexpected, problem.slice(0, maxReason)));
+  void child.gone.then(() => programs.delete(child));
   let isAlive = true;
   const pings = setInterval(() => {
     if (!isAlive) client.terminate();
