@@ -31,6 +31,7 @@ interface Heard {
 async function open(
   options: object,
   roles: readonly AdminRole[],
+  metrics = new Metrics({ processMetrics: false }),
 ): Promise<(path: string, method?: string, key?: string, body?: string) => Promise<Heard>> {
   const guard = (_request: unknown, _path: string, act: AdminAct): Promise<AdminAnswer | undefined> =>
     Promise.resolve(
@@ -52,7 +53,7 @@ async function open(
   const site = apiSite({
     config: () => configOf(options),
     access: { guard, of: () => ({ name: 'ann' }) } as unknown as AdminAccess,
-    metrics: new Metrics({ processMetrics: false }),
+    metrics,
     handlers,
     onFault: (what) => void faults.push(what),
   });
@@ -130,8 +131,9 @@ it('a viewer looks at state, an operator watches calls and acts, and whoever is 
   });
 });
 
-it('an act that is asked for again with its key is answered as before, and not done again', async () => {
-  const operator = await open({}, ['operator']);
+it('an act that is asked for again with its key is answered as before, and not done or counted again', async () => {
+  const metrics = new Metrics({ processMetrics: false });
+  const operator = await open({}, ['operator'], metrics);
   const restart = (path: string, key?: string): ReturnType<typeof operator> =>
     operator(`/servers/${path}/restart`, 'POST', key);
   expect([await restart('a', 'k'), await restart('a', 'k'), await restart('a'), await restart('a', 'l')]).toMatchObject(
@@ -139,6 +141,10 @@ it('an act that is asked for again with its key is answered as before, and not d
   );
   expect(await restart('b', 'k')).toMatchObject({ status: 422, said: { reason: 'reused' } });
   expect(await restart('a', ' '.repeat(3))).toMatchObject({ status: 400, said: { reason: 'invalid' } });
+  expect((await operator('/servers')).status).toBe(200);
+  expect((await metrics.text()).match(/omnibus_admin_acts_total\{.*\} [1-9]\d*/g)).toEqual([
+    'omnibus_admin_acts_total{act="restart"} 3',
+  ]);
 });
 
 it('a key stands for the query and the body too: with others it is refused, and not answered as if it were the first', async () => {
