@@ -113,7 +113,7 @@ describe('what a gateway offers', () => {
     const [typed, whole, stdin, missing, wrong, unknown] = await Promise.all([
       pipe('call', 'add', 'a=1', 'b:=2'),
       pipe('call', 'add', '{"a": 1, "b": 5}', '--json'),
-      inPipe(['call', 'add', '--args', '-'], { env, stdin: '{"a": 2, "b": 2}' }),
+      inHere(['call', 'add', '--args', '-'], { env, stdin: '{"a": 2, "b": 2}' }),
       pipe('call', 'add', 'a=1'),
       pipe('call', 'add', 'a=x', 'b=1'),
       pipe('call', 'ad'),

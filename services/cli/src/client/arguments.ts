@@ -1,5 +1,6 @@
 /** Arguments as people type them: `key=text`, `key:=JSON`, `key=@file`, or all of them as one JSON object. */
 import { readFileSync } from 'node:fs';
+import { text as textOfStream } from 'node:stream/consumers';
 import { isObject, parseJson, type JsonObject } from '@omnibus/protocol';
 import { CommandProblem } from '@omnibus/client';
 import { choicesOf } from './choices.ts';
@@ -7,7 +8,7 @@ import { choicesOf } from './choices.ts';
 /**
  * @param words as typed.
  * @param schema of the arguments; gives the type that each text is converted to.
- * @param whole value of `--args`: a JSON object, or `-` to read one from stdin.
+ * @param whole value of `--args`: a JSON object.
  * @throws {CommandProblem}
  */
 export function readArguments(
@@ -17,8 +18,7 @@ export function readArguments(
 ): Record<string, unknown> {
   const [first = ''] = words;
   const given = whole ?? (first.startsWith('{') && words.length === 1 ? first : undefined);
-  const all: Record<string, unknown> =
-    given === undefined ? {} : { ...readObject(given === '-' ? readFileSync(0, 'utf8') : given) };
+  const all: Record<string, unknown> = given === undefined ? {} : { ...readObject(given) };
   const fields = isObject(schema?.['properties']) ? schema['properties'] : {};
   for (const word of given === first ? [] : words) {
     const match = /^([^=:]+)(:?=)(.*)$/s.exec(word);
@@ -34,6 +34,15 @@ export function readArguments(
         : readValue(text.startsWith('@') ? readText(text.slice(1)) : text, field, key);
   }
   return all;
+}
+
+/**
+ * The value of `--args`; `-` reads it from stdin. A pipe may be one that does not block, where a synchronous read fails while nothing is there. A terminal is read
+ * at once, since a question may follow, and the stream of one that has ended asks nothing.
+ */
+export async function wholeOf(args: string | undefined): Promise<string | undefined> {
+  if (args !== '-') return args;
+  return process.stdin.isTTY ? readFileSync(0, 'utf8') : textOfStream(process.stdin);
 }
 
 /** Names of required arguments that are missing. */

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { nearestOf } from '@omnibus/config';
 import { isObject, ownLimitKey, printable, type JsonObject } from '@omnibus/protocol';
-import { missingOf, readArguments } from '../client/arguments.ts';
+import { missingOf, readArguments, wholeOf } from '../client/arguments.ts';
 import { printContents, printPrompt, printResult, signatureOf } from '../client/printing.ts';
 import { askField } from '../client/questions.ts';
 import { withClient, type Opened, type TargetOptions } from '../client/open.ts';
@@ -96,7 +96,7 @@ export function callTool(name: string, words: readonly string[], options: CallOp
           tools.map((each) => String(each['name'])),
         );
       const schema = isObject(tool['inputSchema']) ? tool['inputSchema'] : undefined;
-      const given = await complete(readArguments(words, schema, options.args), schema, options);
+      const given = await complete(readArguments(words, schema, await wholeOf(options.args)), schema, options);
       if (
         isObject(tool['annotations']) &&
         tool['annotations']['destructiveHint'] === true &&
@@ -138,7 +138,7 @@ export function getPrompt(name: string, words: readonly string[], options: CallO
       };
       const result = await opened.client.request(
         'prompts/get',
-        { name, arguments: await complete(readArguments(words, schema, options.args), schema, options) },
+        { name, arguments: await complete(readArguments(words, schema, await wholeOf(options.args)), schema, options) },
         request,
       );
       if (options.json === true) answerJson(result);
