@@ -4,8 +4,8 @@ import { Heard } from '@omnibus/bus/testing';
 import type { Principal, StreamFrame } from '@omnibus/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EraServer } from '../matrix/era-server.ts';
-import { endNow, shapesOfLane, startGateway, type GatewayUnderTest, type Shape } from '../support/gateway.ts';
-import { startGatewayHere } from '../support/gateway-here.ts';
+import { endNow, shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { RawClient } from '../support/raw-client.ts';
 import type { RunningProcess } from '../support/processes.ts';
@@ -18,38 +18,25 @@ async function until(gateway: { readonly url: string }, tool: string): Promise<v
   await client.untilTools((names) => names.includes(tool));
 }
 
-interface Parts {
-  readonly server: EraServer;
-  readonly gateway: GatewayUnderTest;
-  readonly client: ModernClient;
-}
-
-/** An older server, a gateway in front of it, and a client without a session. */
-async function open(shape: Shape): Promise<Parts> {
-  const server = await EraServer.start('2025-11-25');
-  const gateway = await startGateway(shape, { mcpServers: { up: { url: server.url } } });
-  await until(gateway, 'form');
-  return { server, gateway, client: new ModernClient(gateway.url) };
-}
-
-async function close({ server, gateway, client }: Parts): Promise<void> {
-  client[Symbol.dispose]();
-  await endNow(gateway);
-  await server[Symbol.asyncDispose]();
-}
-
 const callsOf = (server: EraServer): number => server.seen.filter(({ method }) => method === 'tools/call').length;
 
 describe.each(shapesOfLane)('a question in several requests, %s', (shape) => {
   let server: EraServer;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let client: ModernClient;
 
   beforeAll(async () => {
-    ({ server, gateway, client } = await open(shape));
+    server = await EraServer.start('2025-11-25');
+    gateway = await startGatewayHere(shape, { mcpServers: { up: { url: server.url } } });
+    await until(gateway, 'form');
+    client = new ModernClient(gateway.url);
   });
 
-  afterAll(() => close({ server, gateway, client }));
+  afterAll(async () => {
+    client[Symbol.dispose]();
+    await gateway[Symbol.asyncDispose]();
+    await server[Symbol.asyncDispose]();
+  });
 
   it('is answered in the next request, and the server is called once', async () => {
     const before = callsOf(server);
@@ -213,10 +200,17 @@ describe('with several session workers', () => {
   let client: ModernClient;
 
   beforeAll(async () => {
-    ({ server, gateway, client } = await open('nats'));
+    server = await EraServer.start('2025-11-25');
+    gateway = await startGateway('nats', { mcpServers: { up: { url: server.url } } });
+    await until(gateway, 'form');
+    client = new ModernClient(gateway.url);
   });
 
-  afterAll(() => close({ server, gateway, client }));
+  afterAll(async () => {
+    client[Symbol.dispose]();
+    await endNow(gateway);
+    await server[Symbol.asyncDispose]();
+  });
 
   it('the answer reaches the worker that holds the call, whichever worker gets the request', async () => {
     await gateway.startPart('session');

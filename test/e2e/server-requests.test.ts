@@ -7,9 +7,10 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePorts } from '@omnibus/bus/testing';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayOf, shapes, startGateway } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import { isLongLane } from '../support/lane.ts';
-import { fixturePath } from '../support/processes.ts';
+import { fixturePath, type Printing } from '../support/processes.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 import { turnable, turnByMinute } from '../support/turned-clock.ts';
 
@@ -40,24 +41,27 @@ const ask = async (client: Client, tool: string): Promise<string> =>
   textOf(await client.callTool({ name: tool, arguments: {} }));
 
 describe.each(shapes)("a server's question, %s", (shape) => {
-  let gateway: GatewayUnderTest;
+  let gateway: Pick<GatewayOf<Printing>, 'url'> & AsyncDisposable;
+  /** Turns the clock of the one process by a minute. */
+  let turn: (() => Promise<void>) | undefined;
   const patience = shape === 'embedded' || !isLongLane ? '60s' : '10s';
 
   beforeAll(async () => {
     const asking = { command: 'node', args: [fixturePath('asking-server')] };
     const [port] = (await freePorts(1)) as [number];
-    gateway = await startGateway(
-      shape,
-      {
-        timeouts: { human: patience },
-        mcpServers: {
-          stdio: asking,
-          http: { ...asking, args: [...asking.args, String(port)], url: `http://127.0.0.1:${port}/mcp` },
-          shared: { ...asking, isolation: 'shared' },
-        },
+    const config = {
+      timeouts: { human: patience },
+      mcpServers: {
+        stdio: asking,
+        http: { ...asking, args: [...asking.args, String(port)], url: `http://127.0.0.1:${port}/mcp` },
+        shared: { ...asking, isolation: 'shared' },
       },
-      shape === 'embedded' ? turnable : {},
-    );
+    };
+    if (shape === 'embedded') {
+      const turnableGateway = await startGateway(shape, config, turnable);
+      turn = () => turnByMinute(turnableGateway.edge);
+      gateway = turnableGateway;
+    } else gateway = await startGatewayHere(shape, config);
     using client = await RawClient.open(gateway.url);
     await client.untilTools((names) =>
       ['stdio', 'http', 'shared'].every((server) => names.includes(`${server}__elicit`)),
@@ -143,7 +147,7 @@ describe.each(shapes)("a server's question, %s", (shape) => {
         { jsonrpc: '2.0', id: 'asking', method: 'tools/call', params: { name: 'http__elicit', arguments: {} } },
         async (message) => {
           messages.push(message);
-          if (message.method === 'elicitation/create' && shape === 'embedded') await turnByMinute(gateway.edge);
+          if (message.method === 'elicitation/create') await turn?.();
         },
       );
       expect(messages.map(({ method }) => method)).toEqual([

@@ -7,9 +7,8 @@ import { subjects } from '@omnibus/bus';
 import { Outsider } from '@omnibus/bus/testing';
 import { expect, it, onTestFinished } from 'vitest';
 import { saidHere } from '../support/command-here.ts';
-import { startGateway } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import { Keys } from '../support/keys.ts';
-import { end } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
@@ -34,7 +33,7 @@ it('calls go on with audit.strict, no record is lost, and verify shows the entri
     checkpoints: { keyFile: join(folder, 'key.pem'), file: join(folder, 'checkpoints.jsonl') },
   };
   await using upstream = await Upstream.start({ tools: [tool('write')], onCall: (call) => call.answer(text('done')) });
-  await using gateway = await startGateway('nats', { mcpServers: { up: { url: upstream.url } }, audit, auth });
+  await using gateway = await startGatewayHere('nats', { mcpServers: { up: { url: upstream.url } }, audit, auth });
   await using outsider = await Outsider.connect(gateway.bus as string);
   const names = new Set<string>();
   outsider.subscribe(`${root}audit.>`, (subject) => names.add(subject));
@@ -67,7 +66,7 @@ it('calls go on with audit.strict, no record is lost, and verify shows the entri
   const shown = /event: verified\ndata: (.*)\n/.exec(answer)?.[1] ?? expect.fail(answer);
   const { findings } = JSON.parse(shown) as { readonly findings: readonly { readonly weight: string }[] };
   expect(new Set(findings.map(({ weight }) => weight))).toEqual(new Set(['foreign', 'open']));
-  for (const process of gateway.processes) await end(process, 'SIGTERM');
+  for (const part of gateway.processes) await part.stop();
   const file = join(folder, 'omnibus.yaml');
   await writeFile(file, JSON.stringify({ bus: gateway.bus, audit, mcpServers: { up: { url: upstream.url } } }));
   const [status, said] = await omnibus('audit', 'verify', '--bus', '--config', file);
