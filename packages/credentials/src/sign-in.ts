@@ -58,12 +58,14 @@ export interface Connection {
   readonly since: number;
   /** The user's name, as its own sign-in gives it, for showing to people. */
   readonly owner?: string | undefined;
+  /** Of the user; left out by versions before this one. */
+  readonly tenant?: string | undefined;
   /** The attempt that is refreshing the tokens. */
   readonly refreshing?: Claim | undefined;
 }
 
 /** A sign-in that was begun and not finished. */
-export interface Begun extends Omit<Connection, 'tokens' | 'since' | 'owner'> {
+export interface Begun extends Omit<Connection, 'tokens' | 'since' | 'owner' | 'tenant'> {
   readonly verifier: string;
   readonly redirectUri: string;
   /** Decrypts the issuer's answer (`sealed-answer.ts`). */

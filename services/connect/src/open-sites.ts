@@ -1,7 +1,7 @@
 /** The edge's pages other than its endpoints: the pages of the authorization server, and those on which users sign in for servers. */
 import { TLSSocket } from 'node:tls';
 import type { AuthorizationServer } from '@omnibus/authorization';
-import type { Bus } from '@omnibus/bus';
+import { askBackends, type Bus } from '@omnibus/bus';
 import type { Site } from '@omnibus/edge';
 import { principalOf, type Authenticator } from '@omnibus/identity';
 import { anonymous, type EndpointName } from '@omnibus/protocol';
@@ -97,6 +97,23 @@ export function openSites({
   };
 }
 
+/** Whether there is a server at which users sign in. */
+const hasSignIns = (config: Config): boolean =>
+  [...enabledServers(config).values()].some(({ credentials }) => credentials?.kind === 'oauth');
+
+/** @param users one person, by the issuers whose tokens name it. @throws {Error} in words, when no backend worker has done it. */
+export async function endConnections(
+  bus: Bus,
+  config: Config,
+  users: readonly Parameters<ScimSiteOptions['forget']>[0][],
+): Promise<void> {
+  if (!hasSignIns(config)) return;
+  for (const user of users) {
+    const said = await askBackends(bus, { kind: 'forget', ...user, principal: principalOf(user, user.tenant) });
+    if (said.kind === 'failed') throw new Error(said.problem);
+  }
+}
+
 /** @returns undefined where users are not those of a file. */
 export function openGoneUsers({
   authorization,
@@ -113,7 +130,7 @@ export function openGoneUsers({
     issuer: authorization.issuer,
     find: (subject) => authorization.userOfFile(subject),
     isWhole: !bus.isShared && auth.server.signIn === undefined,
-    isUsed: () => [...enabledServers(config()).values()].some(({ credentials }) => credentials?.kind === 'oauth'),
+    isUsed: () => hasSignIns(config()),
   });
 }
 

@@ -182,6 +182,8 @@ export const connectCommand = variants<ConnectCommand, 'kind'>('kind', {
     principal: optional(text),
     before: optional(number),
     except: optional(text),
+    tenant: optional(text),
+    isAnyCase: optional(flag),
   },
 });
 const connection = fields<ConnectionRow>({

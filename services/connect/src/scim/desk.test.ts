@@ -18,6 +18,9 @@ let desk: Desk;
 /** Runs, once, after the record of a user that is gone was stored, or before it is removed. */
 let meanwhile: (() => Promise<void>) | undefined;
 const recorded: AuditEvent[] = [];
+/** Subjects whose sign-ins at servers were ended, and what that does. */
+const forgotten: string[] = [];
+let forgetting: () => Promise<void> = () => Promise.resolve();
 
 function act(): Promise<void> | undefined {
   const next = meanwhile;
@@ -79,6 +82,10 @@ const deskOf = (known: Directory): Desk =>
     log: createLogger({ level: 'silent', format: 'json' }),
     records: new ScimRecords({ record: (event) => void recorded.push(event) }),
     takeBack: () => Promise.resolve(),
+    async forget({ subject }) {
+      await forgetting();
+      forgotten.push(subject);
+    },
   });
 
 beforeEach(async () => {
@@ -88,6 +95,8 @@ beforeEach(async () => {
 });
 afterEach(() => {
   meanwhile = undefined;
+  forgotten.length = 0;
+  forgetting = () => Promise.resolve();
   directory.close();
   blocks.close();
 });
@@ -210,6 +219,22 @@ it('a user is deleted, also if another request changes it meanwhile', async () =
   await desk.deleteUser(of, id, undefined);
   expect(directory.find(of.key, 'userName', 'ann')).toBeUndefined();
   await expect.poll(() => isRefused()).toBe(true);
+});
+
+it('sign-ins at servers end when their user is deleted or renamed, not while it is deactivated, and the deletion fails until then', async () => {
+  const byName: Of = { ...of, subject: 'userName' };
+  const { id } = (await desk.createUser(byName, ann)).entry;
+  for (const active of [false, true]) await desk.changeUser(byName, id, replace('active', active), undefined);
+  await desk.changeUser(byName, id, replace('userName', 'ANN'), undefined);
+  expect(forgotten).toEqual([]);
+  await desk.changeUser(byName, id, replace('userName', 'anna'), undefined);
+  expect(forgotten).toEqual(['ANN']);
+  forgetting = () => Promise.reject(new Error('no backend worker answers'));
+  await expect(desk.deleteUser(byName, id, undefined)).rejects.toThrow('no backend worker answers');
+  expect(directory.find(of.key, 'userName', 'anna')).toBeDefined();
+  forgetting = () => Promise.resolve();
+  await desk.deleteUser(byName, id, undefined);
+  expect(forgotten).toEqual(['ANN', 'anna']);
 });
 
 it('a store that does not answer is no missing user', async () => {

@@ -20,6 +20,16 @@ export interface DeskOptions {
   readonly records: ScimRecords;
   /** Revokes the consents of a user of the gateway's own authorization server. @param subject `ISSUER|SUBJECT`. */
   readonly takeBack: (issuer: string, subject: string) => Promise<void>;
+  /** Ends the sign-ins of a deleted or renamed user at servers: the next user of that name is another person. */
+  readonly forget: (user: Directed) => Promise<void>;
+}
+
+/** A user of a directory, as tokens name it. */
+interface Directed {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly tenant?: string | undefined;
+  readonly isAnyCase?: boolean | undefined;
 }
 
 /** An entry as an act has stored it. */
@@ -92,6 +102,7 @@ export class Desk {
       const entry: DirectoryUser = { ...wanted, kind: 'user', directory, id, created, groups, changed: Date.now() };
       // Before it is stored: if this process ends in between, the provider repeats its request.
       if (!entry.active && (known.active || isOther(of, known, entry))) await this.#end(of, entry);
+      if (isOther(of, known, entry)) await this.#leave(of, known);
       gone = entry.active ? await this.#goneRevision(of, entry) : undefined;
       return entry;
     });
@@ -333,11 +344,21 @@ export class Desk {
       at: Date.now(),
       ...(until === undefined ? {} : { until }),
     });
-    await takeBack(of.issuer, gone.name);
+    await (until === undefined ? takeBack(of.issuer, gone.name) : this.#leave(of, user));
     log.info(
       { user: gone.name, tenant: of.tenant },
       `a directory has ${until === undefined ? 'deactivated' : 'deleted'} a user`,
     );
+  }
+
+  /** Ends what a user has under a name that another person may get: consents, and sign-ins at servers. */
+  async #leave(of: Of, user: UserAttributes): Promise<void> {
+    const { takeBack, forget } = this.#options;
+    const subject = subjectIn(of, user);
+    if (subject === undefined) return;
+    const { name, ...more } = goneOf(of, subject);
+    await takeBack(of.issuer, name);
+    await forget({ ...more, issuer: of.issuer, subject });
   }
 
   async #goneRevision(of: Of, user: UserAttributes): Promise<number | undefined> {
@@ -383,8 +404,13 @@ function goneOf(
   };
 }
 
-const isOther = (of: Of, one: DirectoryUser, other: DirectoryUser): boolean =>
-  subjectIn(of, one) !== subjectIn(of, other);
+function isOther(of: Of, ...users: readonly [UserAttributes, UserAttributes]): boolean {
+  const [one, other] = users.map((user) => {
+    const subject = subjectIn(of, user);
+    return of.subject === 'userName' ? subject?.toLowerCase() : subject;
+  });
+  return one !== other;
+}
 
 function full(what: string): ScimProblem {
   return new ScimProblem(507, `this directory has ${what}, which is the bound: assign fewer at the provider`);

@@ -31,6 +31,7 @@ beforeAll(async () => {
     directory,
     blocks,
     takeBack: () => Promise.resolve(),
+    forget: () => Promise.resolve(),
     audit: { record: (event) => void recorded.push(event) },
     metrics: new Metrics({ processMetrics: false }),
     log: createLogger({ level: 'silent', format: 'json' }),

@@ -32,7 +32,8 @@ export interface ScimSiteOptions {
   readonly publicUrl: string;
   readonly directory: Directory;
   readonly blocks: DeskOptions['blocks'];
-  readonly takeBack: (issuer: string, subject: string) => Promise<void>;
+  readonly takeBack: DeskOptions['takeBack'];
+  readonly forget: DeskOptions['forget'];
   /** Undefined where nothing is recorded. */
   readonly audit: Pick<Audit, 'record'> | undefined;
   readonly metrics: Metrics;

@@ -87,7 +87,7 @@ async function scimSite(host: PartHost): Promise<Site | undefined> {
   const [directory, blocks] = [host.of(directories), host.of(blocking)];
   if (directory === undefined || blocks === undefined) return undefined;
   const authorization = host.of(ownAuthorization);
-  const { openScim } = await import('@omnibus/connect/sites');
+  const { endConnections, openScim } = await import('@omnibus/connect/sites');
   return openScim({
     config,
     directory,
@@ -97,6 +97,14 @@ async function scimSite(host: PartHost): Promise<Site | undefined> {
     log: host.log.child({ role: 'edge' }),
     async takeBack(issuer, subject) {
       if (signsInAt(config, issuer)) await authorization?.takeBack(subject);
+    },
+    async forget(user) {
+      const { issuer, subject } = user;
+      const here =
+        authorization === undefined || !signsInAt(config, issuer)
+          ? []
+          : [{ ...user, issuer: authorization.issuer, subject: `${issuer}|${subject}` }];
+      await endConnections(host.of(connectedBus), host.config, [user, ...here]);
     },
   });
 }

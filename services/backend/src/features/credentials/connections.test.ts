@@ -116,3 +116,39 @@ it('a connection that cannot be decrypted is removed with those of its user, who
   });
   expect(new Set((await vault.places()).map(({ principal }) => principal))).toEqual(new Set([ben]));
 });
+
+it('a user of a directory is found in capital or small letters, in its own tenant alone, with agents that act for it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'omnibus-connections-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const vaultIn = (name: string): Vault =>
+    new Vault(
+      new FileStore(join(folder, name)),
+      new Envelopes(new KeyRing(parseVaultKeys([`a:${randomBytes(32).toString('base64')}`]))),
+      () => undefined,
+    );
+  const [vault, passing] = [vaultIn('vault'), vaultIn('passing')];
+  const until = Date.now() + 10 * 60_000;
+  const users = [
+    ['p_old', 'ann', undefined],
+    ['p_agent', 'Ann', 'acme'],
+    ['p_other', 'ann', 'beta'],
+    ['p_longer', 'annie', 'acme'],
+  ] as const;
+  for (const [principal, subject, tenant] of users) {
+    const connection = { url: 'https://server.example/mcp', issuer, since: 1, owner: `${subject} (${issuer})`, tenant };
+    await vault.put({ purpose: 'connection', server: 'one', principal }, issuer, connection);
+    const who = { ...whoIs(subject), tenant };
+    await passing.put(placeOfSecret('ticket', principal), '', { server: 'one', principal, who, until });
+  }
+  const connections = new Connections({
+    log: createLogger({ level: 'silent', format: 'json' }),
+    vault,
+    passing,
+    users: () => undefined,
+    changed: () => Promise.resolve(),
+  });
+  const ofAcme = { subject: 'ANN', issuer, tenant: 'acme', principal: 'p_old' as Principal, isAnyCase: true };
+  expect(await connections.forget({ kind: 'forget', ...ofAcme })).toMatchObject({ count: 2 });
+  expect((await vault.places()).map(({ principal }) => principal).toSorted()).toEqual(['p_longer', 'p_other']);
+  expect(await passing.places()).toHaveLength(2);
+});

@@ -33,11 +33,18 @@ export function ownerOf({ subject, issuer }: Pick<Who, 'subject' | 'issuer'>): s
 }
 
 /** The issuer in `ownerOf`, where the owner has that name. */
-function issuerOf(owner: string | undefined, subject: string): string | undefined {
+function issuerOf(
+  owner: string | undefined,
+  { subject, isAnyCase = false }: { readonly subject: string; readonly isAnyCase?: boolean | undefined },
+): string | undefined {
+  if (isAnyCase && owner?.slice(0, subject.length).toLowerCase() === subject.toLowerCase())
+    return issuerOf(`${subject}${owner.slice(subject.length)}`, { subject });
   return owner?.startsWith(`${subject} (`) === true && owner.endsWith(')') && owner.lastIndexOf(' (') === subject.length
     ? owner.slice(subject.length + 2, -1)
     : undefined;
 }
+
+type Forget = Extract<ConnectCommand, { kind: 'forget' }>;
 
 interface Found {
   readonly place: Place;
@@ -106,20 +113,16 @@ export class Connections {
   }
 
   /** Ends all sign-ins of a removed user, including those of agents that acted for that user. */
-  async forget({
-    subject,
-    issuer,
-    principal,
-    before = Infinity,
-    except,
-  }: Extract<ConnectCommand, { kind: 'forget' }>): Promise<ConnectReply> {
+  async forget(command: Forget): Promise<ConnectReply> {
+    const { issuer, principal, before = Infinity, except, tenant } = command;
     const found: Found[] = [];
     const unreadable: Place[] = [];
     for (const place of await this.#places()) {
       if (place.principal === except) continue;
       const kept = await this.#options.vault.get<Connection>(place);
-      const of = kept === undefined ? undefined : issuerOf(kept.value.owner, subject);
+      const of = kept === undefined ? undefined : issuerOf(kept.value.owner, command);
       if (kept === undefined) unreadable.push(place);
+      else if (tenant !== undefined && kept.value.tenant !== tenant && place.principal !== principal) continue;
       else if (of === undefined ? place.principal === principal : issuer === undefined || of === issuer)
         if (kept.value.since < before) found.push({ place, issuer: of });
     }
@@ -130,7 +133,7 @@ export class Connections {
       found.push(
         ...unreadable.filter((place) => principals.has(place.principal)).map((place) => ({ place, issuer: undefined })),
       );
-    const begun = await this.#unfinished({ subject, issuer, principals, before, except });
+    const begun = await this.#unfinished(command, principals);
     const issuers = new Set([...found, ...begun].flatMap((each) => each.issuer ?? []));
     if (issuer === undefined && issuers.size > 1)
       return {
@@ -149,29 +152,20 @@ export class Connections {
   }
 
   /** Unfinished sign-ins of a user at a server: else tokens would be stored for a user that is removed by then. */
-  async #unfinished({
-    subject,
-    issuer,
-    principals,
-    before,
-    except,
-  }: {
-    readonly subject: string;
-    readonly issuer: string | undefined;
-    readonly principals: ReadonlySet<string | undefined>;
-    readonly before: number;
-    readonly except: Principal | undefined;
-  }): Promise<readonly Found[]> {
+  async #unfinished(command: Forget, principals: ReadonlySet<string | undefined>): Promise<readonly Found[]> {
+    const { issuer, before = Infinity, except, tenant } = command;
     const { passing } = this.#options;
     const found: Found[] = [];
     for (const place of await passing.places()) {
       if (place.purpose === 'client') continue;
       const entry = (await passing.get<Unfinished>(place))?.value;
       if (entry === undefined || entry.until - unfinishedMs >= before) continue;
-      const of = issuerOf(entry.who === undefined ? entry.connection?.owner : ownerOf(entry.who), subject);
-      if (except !== undefined && (entry.principal ?? place.principal) === except) continue;
-      const isHis =
-        of === undefined ? principals.has(entry.principal ?? place.principal) : issuer === undefined || of === issuer;
+      const of = issuerOf(entry.who === undefined ? entry.connection?.owner : ownerOf(entry.who), command);
+      const principal = entry.principal ?? place.principal;
+      if (except !== undefined && principal === except) continue;
+      if (tenant !== undefined && (entry.who ?? entry.connection)?.tenant !== tenant && !principals.has(principal))
+        continue;
+      const isHis = of === undefined ? principals.has(principal) : issuer === undefined || of === issuer;
       if (isHis) found.push({ place, issuer: of });
     }
     return found;

@@ -382,6 +382,7 @@ export class SignIns {
     const connection: Connection = {
       ...(await finishSignIn(users.signIn, begun, said)),
       owner: who === undefined ? undefined : ownerOf(who),
+      tenant: who?.tenant,
     };
     const code = isProven ? undefined : newCode();
     const ended: ConnectReply = { kind: 'done', server, ...(code === undefined ? {} : { code }) };
