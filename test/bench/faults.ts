@@ -5,7 +5,8 @@
  * following calls that were interrupted, and the time from the fault to the next answer.
  */
 import { randomUUID } from 'node:crypto';
-import { repeatKey, repeatsKey, type JsonObject } from '@omnibus/protocol';
+import { setTimeout as wait } from 'node:timers/promises';
+import { presenceMs, repeatKey, repeatsKey, type JsonObject } from '@omnibus/protocol';
 import { Fleet } from '../chaos/fleet.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
 import { ModernClient } from '../support/modern-client.ts';
@@ -54,7 +55,7 @@ async function untilAnswered(send: (attempt: number) => Promise<Answer>): Promis
       return await send(attempt);
     } catch (error) {
       if (performance.now() > giveUpAt) throw error;
-      await new Promise((resolve) => void setTimeout(resolve, returnMs));
+      await wait(returnMs);
     }
 }
 
@@ -67,11 +68,12 @@ interface Scene extends AsyncDisposable {
   ready(): Promise<() => unknown>;
 }
 
-/** Three processes over one NATS. */
+/** Three processes over one NATS. The edge is older than two signs of life: before that, it says of no call that it knows every backend worker. */
 async function workersWith(
   ready: (workers: WorkersUnderTest, moveTo: (url: string) => void) => Promise<() => unknown>,
 ): Promise<Scene> {
   const workers = await WorkersUnderTest.start();
+  await wait(2 * presenceMs);
   let { url } = workers.gateway;
   return {
     upstream: workers.upstream,

@@ -152,6 +152,18 @@ export const guarantees: readonly Guarantee[] = [
     test: ['packages/bus/src/after-asking.test.ts', 'one is gone or silent'],
   },
   {
+    fault: 'session worker killed',
+    request:
+      'a call that comes to an edge in the first second of that edge, which may not know all backend workers yet',
+    era: 'all',
+    sees: 'unknown, unless a backend worker says that it has the call, or the next session worker began more than a second before it',
+    executed: 'at most once',
+    test: [
+      'services/session/src/features/takeover/takeover.test.ts',
+      'a call that %s at the one backend worker that a young edge knows ends as far as that is known',
+    ],
+  },
+  {
     fault: 'session worker does not run for more than four seconds',
     request: 'a call',
     era: '2025-11-25',

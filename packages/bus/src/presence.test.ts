@@ -236,6 +236,13 @@ it('workers of the last seconds are not all known, if one is gone after late sig
   expect([watch.hasLostSince(0), watch.since(0)]).toEqual([false, [one]]);
 });
 
+it('a process that starts does not know all workers of a time before it could hear two signs of each', async () => {
+  await pass(1, one, two);
+  expect(watch.since(0)).toBeUndefined();
+  await pass(1, one, two);
+  expect([watch.since(0)?.toSorted(), watch.since(1)]).toEqual([[one, two].toSorted(), undefined]);
+});
+
 it.each([
   [1, false],
   [4, true],
