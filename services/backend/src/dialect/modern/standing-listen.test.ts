@@ -25,6 +25,7 @@ afterEach(() => {
 class Server {
   readonly open = new Map<number, Stream>();
   missed = 0;
+  isReady = true;
   /** The immediate error of the next request: it could not be sent. */
   unsent: ExchangeOutcome | undefined;
   #count = 0;
@@ -42,7 +43,7 @@ class Server {
         return this.#count;
       },
       close: (id) => void this.open.delete(id),
-      isReady: () => true,
+      isReady: () => this.isReady,
       missed: () => {
         this.missed += 1;
       },
@@ -136,6 +137,15 @@ describe('a standing subscription', () => {
     await pass(60_000);
     expect(server.asked).toEqual([]);
   });
+});
+
+it('a listen that a server ends unacknowledged, or that cannot be asked for any more, is named as what it is', async () => {
+  const server = new Server();
+  const ended = server.listen.watch(['a']);
+  server.end(1, { kind: 'result', result: {} });
+  expect(await ended).toMatchObject({ fault: { reason: 'upstream.invalid' } });
+  server.isReady = false;
+  expect(await server.listen.watch(['a'])).toMatchObject({ fault: { reason: 'upstream.unavailable' } });
 });
 
 it('a stream that cannot even be asked for is asked for again', async () => {

@@ -126,7 +126,7 @@ export class StandingListen {
 
   #open(): Promise<Acknowledgement> {
     if (this.#isStopped || !this.#port.isReady())
-      return Promise.resolve({ fault: fault('upstream.lost', 'the connection to the server has ended') });
+      return Promise.resolve({ fault: fault('upstream.unavailable', 'there is no connection to the server') });
     const uris = this.#uris;
     return new Promise((resolve) => {
       const finish = (acknowledgement: Acknowledgement): void => {

@@ -1,7 +1,7 @@
 /** Updates of resources that a server could not tell while it was not heard. */
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
-import { newRequestKey, type ServerNotice } from '@omnibus/protocol';
+import { latestModernRevision, newRequestKey, type JsonObject, type ServerNotice } from '@omnibus/protocol';
 import { AdapterUnderTest } from '../../adapter-under-test.ts';
 
 const capabilities = { resources: { subscribe: true } };
@@ -78,4 +78,26 @@ it('a subscription that the server does not take again at once is asked for once
   await it.call(newRequestKey(), 'tools/call', { name: 'act' });
   await expect.poll(() => it.count('resources/subscribe')).toBe(3);
   await expect.poll(() => updated(it)).toEqual([one]);
+});
+
+it('a server of 2026-07-28 that ends its listen unacknowledged is not said to refuse the subscription', async () => {
+  const whole = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' };
+  const answers: Readonly<Record<string, JsonObject>> = {
+    'server/discover': { ...whole, supportedVersions: [latestModernRevision], capabilities },
+    'resources/list': { ...whole, resources: [] },
+    'resources/templates/list': { ...whole, resourceTemplates: [] },
+    'subscriptions/listen': { resultType: 'complete' },
+  };
+  await using it = await AdapterUnderTest.start({
+    capabilities,
+    says: ({ method }) => {
+      const result = answers[method];
+      return result === undefined ? { error: { code: -32_601, message: 'no such method' } } : { result };
+    },
+  });
+  await it.adapter.firstAttempt;
+  expect(await it.call(newRequestKey(), 'resources/subscribe', { uri: one })).toMatchObject({
+    kind: 'fault',
+    fault: { reason: 'upstream.invalid' },
+  });
 });
