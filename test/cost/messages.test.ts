@@ -55,11 +55,14 @@ async function messagesDuring(act: () => Promise<void>): Promise<readonly Sent[]
       Buffer.byteLength(payload),
     ]);
   });
-  await outsider.flush();
-  await act();
-  await outsider.flush();
-  stop();
-  vi.setTimerTickMode('interval');
+  try {
+    await outsider.flush();
+    await act();
+    await outsider.flush();
+  } finally {
+    stop();
+    vi.setTimerTickMode('interval');
+  }
   return sent;
 }
 

@@ -197,7 +197,7 @@ describe('contents of messages', () => {
         const working = Promise.withResolvers<void>();
         speaker(server).between = async () => working.resolve();
         const answer = caller(era).say(server, { holds: true, messages: [progress(1)] }, meta, headers);
-        await working.promise;
+        await Promise.race([working.promise, answer]);
         speaker(server).between = undefined;
         const { error } = (await turningUntil(gateway.edge, answer)).last;
         expect(error).toMatchObject({ code: -32_603, data: { reason: 'request.timeout', limitMs: 20_000, server } });
