@@ -140,24 +140,3 @@ it.each(['text/plain', 'application/octet-stream', 'none'])(
     await expect.poll(() => server.stream === stream).toBe(false);
   },
 );
-
-it('a stream that breaks off after a message is no acceptance: its call fails at once', async () => {
-  await using it = await AdapterUnderTest.start(
-    {
-      says: ({ method }, response) => {
-        if (method !== 'tools/call') return undefined;
-        response
-          .writeHead(200, { 'content-type': 'text/event-stream' })
-          .end('data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"on it"}}\n\n');
-        return 'silence';
-      },
-      get: (response) => new Deferring().open(response),
-    },
-    { era: 'legacy' },
-  );
-  await it.adapter.firstAttempt;
-  expect(await it.call(session, 'tools/call', act)).toMatchObject({
-    kind: 'fault',
-    fault: { reason: 'upstream.lost' },
-  });
-});

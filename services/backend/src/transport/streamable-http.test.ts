@@ -19,8 +19,8 @@ interface Posted {
   /** Begins the answer: a stream of events, or an error. @param type media type. @param session that it names. */
   begin(status: number, type?: string, session?: string): void;
   say(message: JsonObject): void;
-  /** Writes an event. */
-  write(data: string): void;
+  /** Writes an event. @param event its type. */
+  write(data: string, event?: string): void;
   end(): void;
 }
 
@@ -44,7 +44,8 @@ function connected() {
             pause: () => undefined,
             resume: () => undefined,
           } as unknown as Dispatcher.DispatchController;
-          const write = (data: string): void => handler.onResponseData?.(given, Buffer.from(`data: ${data}\n\n`));
+          const write = (data: string, event = 'message'): void =>
+            handler.onResponseData?.(given, Buffer.from(`event: ${event}\ndata: ${data}\n\n`));
           const each: Posted = {
             body: JSON.parse((body ?? '{}') as string) as JsonObject,
             session: (headers as Record<string, string>)['mcp-session-id'],
@@ -115,13 +116,14 @@ function deferring(accepts: 'HTTP 202' | 'an empty stream' = 'HTTP 202') {
   transport.listen();
   const stream = posted[0] as Posted;
   stream.begin(200);
-  /** @returns the acceptance, which has not come. */
-  const call = (id: number): (() => void) => {
+  /** @returns the acceptance, which has not come. Its argument writes what the stream brings. */
+  const call = (id: number): ((bring?: (post: Posted) => void) => void) => {
     transport.request({ jsonrpc: '2.0', id, method: 'tools/call', params: {} });
     const post = posted.at(-1) as Posted;
-    return () => {
+    return (bring) => {
       if (accepts === 'HTTP 202') post.begin(202, '');
       else post.begin(200);
+      bring?.(post);
       post.end();
     };
   };
@@ -169,6 +171,27 @@ it('an empty stream is a failure after five seconds, unless the server has answe
   expect(counted()).toBe(2);
   await vi.advanceTimersByTimeAsync(60_000);
   expect(failed).toHaveLength(1);
+});
+
+it('the first answer on the standing stream lifts the five seconds of every other call', async () => {
+  const { stream, failed, repairs, call } = deferring('an empty stream');
+  call(1)();
+  call(2)();
+  stream.say({ id: 1, result: {} });
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(failed).toEqual([]);
+  stream.say({ id: 2, result: {} });
+  expect(repairs.rows[0]?.count).toBe(2);
+});
+
+it.each<readonly [string, (post: Posted) => void]>([
+  ['a notification', (post) => post.say({ method: 'notifications/message', params: { level: 'info', data: 'on it' } })],
+  ['a message that cannot be read', (post) => post.write('{"jsonrpc":"2.0","id":99,"result":{"content":[}}')],
+  ['an event of another type', (post) => post.write('', 'ping')],
+])('a stream that ends after %s is no acceptance: its call fails at once', (_what, bring) => {
+  const { failed, call } = deferring('an empty stream');
+  call(1)(bring);
+  expect(failed).toEqual([[1, { kind: 'lost', problem: 'the server ended its answer without a result' }]]);
 });
 
 /** A connection after its handshake, in the session `first`; the standing stream is the last that was posted. */

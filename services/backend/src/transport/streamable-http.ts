@@ -191,7 +191,11 @@ export class StreamableHttpTransport implements Transport {
     if (this.#standing?.mayBring !== true) return false;
     this.#deferred.add(open);
     open.isDoubtful = isEmpty && !this.#answersHere;
-    if (open.isDoubtful) open.timer = setTimeout(() => this.resume(open, withoutResult), firstAnswerMs);
+    if (open.isDoubtful)
+      open.timer = setTimeout(() => {
+        // It may have answered another request there since.
+        if (!this.#answersHere) this.resume(open, withoutResult);
+      }, firstAnswerMs);
     else repairs.note('deferred-answer', isEmpty ? 'an empty stream' : 'HTTP 202');
     return true;
   }
@@ -370,7 +374,7 @@ class OpenRequest extends Link implements ResponseObserver {
   /** The problem of an unreadable event, which may have been the answer. */
   #unreadable: string | undefined;
   timer: NodeJS.Timeout | undefined;
-  /** Whether its response has brought a message. */
+  /** Whether its response has brought an event, readable or not. */
   hasHeard = false;
   /** Whether its stream was empty, which may have been a failure. */
   isDoubtful = false;
@@ -419,9 +423,11 @@ class OpenRequest extends Link implements ResponseObserver {
 
   otherEvent(): void {
     // Servers use other events to keep streams open.
+    this.hasHeard = true;
   }
 
   invalid(problem: string, answered: JsonRpcId | null | undefined, question?: UnusableQuestion): void {
+    this.hasHeard = true;
     if (isSameId(answered, this.id)) {
       this.#transport.fail(this, { kind: 'invalid', problem });
       return;
