@@ -9,9 +9,9 @@ const mb = 1_024 * 1_024;
 /** Feeds a response to the reader, and notes whether the reader has paused it. */
 function response(share: ReturnType<ReadingBudget['share']>, mediaType: string) {
   const messages: unknown[] = [];
-  const state = { isWaiting: false };
+  const state = { isWaiting: false, isAborted: false };
   const reader = new ResponseReader(
-    { ...silentObserver, message: (value) => messages.push(value) },
+    { ...silentObserver, readsAsEvents: (type) => type === 'text/plain', message: (value) => messages.push(value) },
     defaultLimits,
     share,
   );
@@ -22,7 +22,9 @@ function response(share: ReturnType<ReadingBudget['share']>, mediaType: string) 
     resume: () => {
       state.isWaiting = false;
     },
-    abort: () => undefined,
+    abort: () => {
+      state.isAborted = true;
+    },
   } as unknown as Dispatcher.DispatchController;
   reader.onRequestStart(controller);
   reader.onResponseStart(controller, 200, { 'content-type': mediaType });
@@ -63,6 +65,20 @@ describe.each([
     first.reader.abort();
     await expect.poll(() => third.state.isWaiting).toBe(false);
   });
+});
+
+it('a body of another type that may be events is read no further after 64 KiB without one, and takes no room', () => {
+  const budget = new ReadingBudget({ maxBytes: mb, onWait: () => undefined });
+  const share = budget.share();
+  const [text, events] = [response(share, 'text/plain'), response(share, 'text/plain')];
+  const feedLines = ({ feed }: typeof text): void => {
+    for (let kib = 0; kib < 65; kib += 1) feed(`${'x'.repeat(1_023)}\n`);
+  };
+  feedLines(text);
+  expect([text.state.isAborted, budget.bytes]).toEqual([true, 0]);
+  events.feed('data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n');
+  feedLines(events);
+  expect(events.state.isAborted).toBe(false);
 });
 
 it.each([

@@ -217,6 +217,8 @@ export class ResponseReader implements RedirectHandler {
       this.#events.parser.feed(this.#events.decoder.write(chunk));
       // The complete message has been passed on, and the rest of the chunk is small.
       if (this.#messages !== before) this.#endReading();
+      else if (this.#messages === 0 && this.#bytes > keptErrorBody && this.#response.mediaType !== 'text/event-stream')
+        this.#stopReading();
       else if (this.#bytes > smallBytes) this.#hold(source, chunk.length);
       return;
     }
@@ -230,8 +232,11 @@ export class ResponseReader implements RedirectHandler {
       return;
     }
     if (this.#mode === 'error') this.#chunks.push(chunk);
-    // Nothing more is read: an endless error page must not occupy a connection.
-    if (this.#bytes <= keptErrorBody) return;
+    if (this.#bytes > keptErrorBody) this.#stopReading();
+  }
+
+  /** An endless page must not occupy a connection. */
+  #stopReading(): void {
     const controller = this.#controller;
     this.#unpacked();
     controller?.abort(new Error('the rest does not matter'));
