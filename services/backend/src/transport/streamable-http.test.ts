@@ -194,6 +194,23 @@ it.each<readonly [string, (post: Posted) => void]>([
   expect(failed).toEqual([[1, { kind: 'lost', problem: 'the server ended its answer without a result' }]]);
 });
 
+it.each([
+  ['text/html', []],
+  ['application/json', []],
+  ['text/plain', ['stream-type']],
+])(
+  'events in the place of the standing stream as %s are read unless that is a page or a JSON text',
+  (type, expected) => {
+    const { transport, posted, repairs } = connected();
+    transport.listen();
+    const [stream] = posted as [Posted];
+    stream.begin(200, type);
+    stream.say({ method: 'notifications/tools/list_changed' });
+    stream.end();
+    expect(repairs.rows.map(({ repair }) => repair)).toEqual(expected);
+  },
+);
+
 /** A connection after its handshake, in the session `first`; the standing stream is the last that was posted. */
 function inSession() {
   const it = connected();
