@@ -1,4 +1,7 @@
-/** Every request to a server has the headers that the official SDK clients send too: firewalls refuse requests without a `User-Agent`, and some servers those without a language. */
+/**
+ * Every request to an MCP server over HTTP or WebSocket has the headers that the official SDK clients send too: firewalls refuse requests without a
+ * `User-Agent`, and some servers those without a language.
+ */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
