@@ -1,7 +1,6 @@
 /** The token for the secret store: its source and renewal. */
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { StoreSettings } from '@omnibus/config';
 import { isObject, type JsonObject } from '@omnibus/protocol';
 import { StoreProblem, StoreRequests, type StoreTarget } from './requests.ts';
@@ -73,9 +72,14 @@ export class StoreLogin {
     this.#isClosed = true;
     const held = this.#held;
     this.#forget();
-    if (held?.isOurs === true) await this.#giveBack(held.token);
-    const asking = this.#asking?.catch(() => undefined);
-    if (asking !== undefined) await Promise.race([asking, delay(revokeMs, undefined, { ref: false })]);
+    let limit: NodeJS.Timeout | undefined;
+    await Promise.race([
+      Promise.allSettled([held?.isOurs === true ? this.#giveBack(held.token) : undefined, this.#asking]),
+      new Promise((resolve) => {
+        limit = setTimeout(resolve, revokeMs).unref();
+      }),
+    ]);
+    clearTimeout(limit);
   }
 
   async #giveBack(token: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Authority, FakeVault } from '@omnibus/bus/testing';
 import { loadConfig, readConfigFile, type ServerConfig, type StoreSettings } from '@omnibus/config';
 import { SecretStore } from './store.ts';
@@ -147,6 +147,35 @@ describe('the gateway logs in', () => {
     await ended;
     expect(happened).toEqual(['revoked', 'ended']);
     expect(vault.tokens.size).toBe(0);
+  });
+
+  it('and gives back the login before and that on its way under one limit, when the store answers neither', async () => {
+    onTestFinished(() => void vi.useRealTimers().restoreAllMocks());
+    vault.lifeSeconds = 60;
+    const store = newStore();
+    const asking = { options: { appRole: vault.role }, env: env(), store };
+    await read(['secret/a#key'], asking);
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 61_000 });
+    const [came, answers] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    vault.before = (path) => {
+      if (path === 'auth/approle/login') came.resolve();
+      return answers.promise;
+    };
+    const reading = read(['secret/a#key'], asking);
+    await came.promise;
+    // Only the clock that the test turns ends the wait.
+    vi.spyOn(AbortSignal, 'timeout').mockReturnValue(new AbortController().signal);
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    let hasEnded = false;
+    void store[Symbol.asyncDispose]().then(() => (hasEnded = true));
+    await vi.advanceTimersByTimeAsync(4_999);
+    expect(hasEnded).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(hasEnded).toBe(true);
+    answers.resolve();
+    vi.useRealTimers();
+    expect(await reading).toEqual(['two']);
+    await expect.poll(() => vault.tokens.size).toBe(0);
   });
 
   it('with the token of its service account, which is read for each login', async () => {

@@ -28,7 +28,7 @@ export class SecretStore implements SecretReader, AsyncDisposable {
   readonly #warn: (problem: string) => void;
   #login: { readonly key: string; readonly login: StoreLogin } | undefined;
   /** The end of the logins of earlier settings. */
-  #ended: Promise<unknown> = Promise.resolve();
+  #ended: Promise<void> = Promise.resolve();
   /** The last request, and its answer. */
   #last: { readonly read: Read; readonly answers: Answers } | undefined;
   /** Values that were read from the store of `#login`, by reference: they hold while the store does not answer. */
@@ -159,7 +159,7 @@ export class SecretStore implements SecretReader, AsyncDisposable {
     const ways = isSaid ? { token, tokenFile, kubernetes, appRole } : { token: nonEmpty(env['VAULT_TOKEN']) };
     const key = JSON.stringify([target, ways]);
     if (this.#login?.key !== key) {
-      this.#ended = Promise.all([this.#ended, this.#login?.login.close()]);
+      this.#ended = Promise.all([this.#ended, this.#login?.login.close()]).then(() => undefined);
       // Values of one store are not those of another.
       this.#known = new Map();
       this.#login = { key, login: new StoreLogin({ target, ways, folder, warn: this.#warn }) };
