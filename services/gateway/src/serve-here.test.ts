@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import { auditLedger, setUpNats } from '@omnibus/bus';
-import { startNatsServer } from '@omnibus/bus/testing';
+import { FakeVault, startNatsServer } from '@omnibus/bus/testing';
 import { serveHere, type ServedHere } from './serve-here.ts';
 
 let folder: string;
@@ -62,6 +62,31 @@ it('a gateway follows its file', async () => {
   await writeFile(file, JSON.stringify({ mcpServers: {}, prefix: 'always' }));
   await expect.poll(() => log.join('')).toContain('the changed configuration is applied');
   await served.stop();
+});
+
+it('a gateway that stops takes no calls while it gives back its login at the secret store', async () => {
+  await using vault = await FakeVault.start();
+  vault.put('a', { level: 'info' });
+  const { served } = await serve('store', {
+    log: { level: '${vault:secret/a#level}' },
+    secrets: { vault: { address: vault.address, appRole: vault.role } },
+    mcpServers: {},
+  });
+  const answer = Promise.withResolvers<void>();
+  vault.before = () => answer.promise;
+  // The request to give it back waits as long as the store does.
+  onTestFinished(() => void vi.restoreAllMocks());
+  vi.spyOn(AbortSignal, 'timeout').mockReturnValue(new AbortController().signal);
+  const stopped = served.stop();
+  const isReached = (): Promise<boolean> =>
+    fetch(`http://${served.adminAddress}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  await expect.poll(isReached).toBe(false);
+  answer.resolve();
+  await stopped;
+  expect(vault.tokens.size).toBe(0);
 });
 
 it('the error of a gateway that cannot start has all problems, and nothing is printed', async () => {

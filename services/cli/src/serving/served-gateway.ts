@@ -160,8 +160,8 @@ export class ServedGateway {
   /** Finishes running work and stops. A gateway that still waits for its bus has nothing to finish. */
   async stop(): Promise<void> {
     await this.#followed?.close();
-    await this.#secrets.close();
-    await this.#gateway?.stop();
+    // Running work needs no login: values are only read for a configuration, which is no longer followed.
+    await Promise.all([this.#gateway?.stop(), this.#secrets.close()]);
     this.log.info('stopped');
   }
 
