@@ -116,10 +116,13 @@ export class Child {
   }
 
   async stop(): Promise<void> {
+    const stdin = this.#process?.stdin;
+    // After an earlier stop, it is closed too.
+    const hasClosed = !this.#isStopping && stdin?.closed === true;
     this.#isStopping = true;
     if (!this.#hasEnded) {
-      if (this.#hasLeft) this.#signalGroup('SIGTERM');
-      else this.#process?.stdin?.end();
+      if (hasClosed) this.#signalGroup('SIGTERM');
+      else stdin?.end();
       for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
         if (await this.#endsWithin(graceMs)) break;
         this.#signalGroup(signal);
@@ -131,10 +134,10 @@ export class Child {
   #closed(pipe: string): void {
     // Mostly, it is about to end.
     setTimeout(() => {
-      if (this.#hasEnded || this.#isStopping) return;
+      if (this.#hasEnded || this.#isStopping || this.#hasLeft) return;
       const problem = `the program runs on, but has closed its ${pipe}`;
       this.#hasLeft = true;
-      this.#logLastWords(problem);
+      this.#logLastWords(problem, 'the program closed a pipe and runs on');
       this.#end(problem);
     }, lastWordsMs).unref();
   }
@@ -200,7 +203,7 @@ export class Child {
       clearTimeout(limit);
       child.stdout?.destroy();
       child.stderr?.destroy();
-      this.#logLastWords(how);
+      if (!this.#hasLeft) this.#logLastWords(how, 'the program ended');
       // Bubblewrap reports this on stderr, where a program in it could write the same; the text itself is for the log only.
       this.#end(
         this.#options.sandbox !== undefined && /^bwrap: /m.test(this.#stderrTail)
@@ -214,13 +217,13 @@ export class Child {
     else child.once('close', tell);
   }
 
-  #logLastWords(how: string): void {
+  #logLastWords(how: string, event: string): void {
     const lastWords = this.#options.redactor.excerpt(
       this.#stderrTail.trim().split('\n').slice(-3).join(' | '),
       stderrTailLength,
     );
     if (!this.#isStopping && lastWords !== '')
-      this.#options.log.warn({ how, lastWords }, 'the program ended; these were its last words on stderr');
+      this.#options.log.warn({ how, lastWords }, `${event}; these were its last words on stderr`);
   }
 
   async #endsWithin(ms: number): Promise<boolean> {

@@ -114,7 +114,7 @@ it.each([
       if (answer.kind === 'fault') faults.push(answer.fault.message);
       return answer.kind === 'result';
     };
-    await expect.poll(isAnswered, { timeout: 10_000 }).toBe(true);
+    await expect.poll(isAnswered).toBe(true);
     expect(faults[0]).toContain(`closed its ${which}`);
   },
 );
