@@ -83,10 +83,11 @@ it('a program that ends closes its connection, one that cannot be started too, a
   const url = await serve('process.stdin.once("data", () => process.exit(3))');
   const one = await connect(url);
   one.socket.send('{}');
-  expect(await one.closed).toEqual([1011, 'the program ended with exit co']);
+  expect(await one.closed).toEqual([1011, 'the program ended with exit code 3']);
   await connect(url);
-  const none = await connect(await serve('', { command: '/nowhere' }));
-  expect((await none.closed)[0]).toBe(1011);
+  const none = await connect(await serve('', { command: `/x${'é'.repeat(100)}` }));
+  // A close reason has 123 bytes at most; 16 are before the first é, which has two.
+  expect(await none.closed).toEqual([1011, `cannot start "/x${'é'.repeat(53)}`]);
 });
 
 it('a program that closed its output and runs on is waited for when all is ended', async () => {
@@ -96,7 +97,7 @@ it('a program that closed its output and runs on is waited for when all is ended
   const { socket, heard, closed } = await connect(url);
   const { pid } = JSON.parse((await heard.until(1))[0] as string) as { readonly pid: number };
   socket.send('{}');
-  expect((await closed)[0]).toBe(1011);
+  expect(await closed).toEqual([1011, 'the program runs on, but has closed its output (stdout)']);
   await opened.pop()?.close();
   expect(isRunning(pid)).toBe(false);
 });

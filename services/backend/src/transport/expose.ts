@@ -31,8 +31,8 @@ export interface Exposed {
 const subprotocol = 'mcp';
 /** Close codes of RFC 6455, 7.4.1: going away; a kind of message that is not accepted; a message that is too big; an unexpected condition. */
 const [goingAway, unsupported, tooBig, unexpected] = [1001, 1003, 1009, 1011];
-/** Characters of a close reason: a control frame has 125 bytes (RFC 6455, 5.5), of which the code takes two, and a character may take four. */
-const maxReason = 30;
+/** Bytes of a close reason: a control frame has 125 (RFC 6455, 5.5), of which the code takes two (5.5.1). */
+const maxReasonBytes = 123;
 /** Time between pings, which find connections with a dead peer. */
 const pingMs = 30_000;
 
@@ -101,7 +101,7 @@ function serve(
   child.onOutput((chunk) => lines.read(chunk));
   child.talks();
   child.started.catch(() => undefined); // `ended` gives the reason.
-  void child.ended.then((problem) => client.close(unexpected, problem.slice(0, maxReason)));
+  void child.ended.then((problem) => client.close(unexpected, closeReason(problem)));
   void child.gone.then(() => programs.delete(child));
   let isAlive = true;
   const pings = setInterval(() => {
@@ -119,11 +119,16 @@ function serve(
     }
     // A newline between the tokens of a message would end the line; its strings contain none.
     const problem = child.write(`${data.toString('utf8').replaceAll(/[\r\n]/g, ' ')}\n`, maxBytes);
-    if (problem !== undefined) client.close(unexpected, problem.slice(0, maxReason));
+    if (problem !== undefined) client.close(unexpected, closeReason(problem));
   });
   client.on('error', (error) => log.debug({ err: error }, 'a connection broke'));
   client.on('close', () => {
     clearInterval(pings);
     void child.stop();
   });
+}
+
+/** The beginning that fits, in whole characters. */
+function closeReason(problem: string): string {
+  return problem.slice(0, new TextEncoder().encodeInto(problem, new Uint8Array(maxReasonBytes)).read);
 }
