@@ -344,8 +344,11 @@ describe.each(shapesOfLane)('%s,', (shape) => {
             const { result } = said?.last ?? {};
             // Errors say what became of the call; an answer is the user's own.
             if (result === undefined) continue;
-            if (result['isError'] === true || textOf(said as Answer) !== `${user} ${mark}`)
-              wrong.push(JSON.stringify(result));
+            const words = textOf(said as Answer);
+            // A backend worker that has just started does not know the user's tools yet, and may say that the tool was not called.
+            const isRefused = words.includes('The tool was not called') && !servers[server].executed.has(mark);
+            if (isRefused) continue;
+            if (result['isError'] === true || words !== `${user} ${mark}`) wrong.push(JSON.stringify(result));
             else answered += 1;
           }
         };
