@@ -40,7 +40,8 @@ export type ConnectCommand =
    * user's name: a sender may not know the id or the tenant in it. Connections of agents of the user are found by the name.
    * @property before limits this to connections from before that time, in milliseconds since 1970, which belong to another user that had the name earlier.
    * @property except the principal of the user that has the name now; its connections stay.
-   * @property tenant limits this to the user of a tenant. @property isAnyCase whether capital and small letters of the subject are the same.
+   * @property tenant limits this to the user of a tenant.
+   * @property isAnyCase whether capital and small letters of the subject are the same.
    */
   | {
       readonly kind: 'forget';
