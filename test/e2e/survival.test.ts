@@ -281,7 +281,7 @@ describe('with session workers that come and go', () => {
     const waiting = client.callTool('up__echo');
     await gateway.startPart('session');
     let { last } = await waiting;
-    // An edge looks for a worker for ten seconds. On a busy machine the process may start later: then the next call goes on.
+    // The edge refuses the call if no worker has taken the session within ten seconds. On a busy machine the new worker may start later.
     if (last.error !== undefined) {
       expect(last.error).toMatchObject({ data: { reason: 'gateway.unavailable' } });
       ({ last } = await client.callTool('up__echo'));

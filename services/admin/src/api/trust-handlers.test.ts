@@ -3,7 +3,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import type { Audit, AuditEvent } from '@omnibus/audit';
-import type { AdminAccess } from '../access.ts';
 import { recordAct } from '../act-records.ts';
 import { ApiProblem } from './api-problem.ts';
 import type { ApprovalsOfAll } from './approval-board.ts';
@@ -28,7 +27,7 @@ it.each([
     };
     const approver = { name: 'test|fin', roles: ['approver'], facts: undefined } as const;
     const { decide } = trustHandlers({
-      access: { of: () => approver } as unknown as AdminAccess,
+      access: { of: () => approver },
       approvals: () => ({ decide: () => Promise.reject(new ApiProblem(reason, problem)) }) as unknown as ApprovalsOfAll,
       definitions: () => expect.fail(),
       note: () => expect.fail(),

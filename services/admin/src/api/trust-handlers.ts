@@ -8,7 +8,8 @@ import type { DefinitionsOfAll } from './definition-board.ts';
 import type { ApiOptions } from './options.ts';
 import type { Handlers } from './site.ts';
 
-interface TrustOptions extends Pick<ApiOptions, 'access' | 'note' | 'denied'> {
+interface TrustOptions extends Pick<ApiOptions, 'note' | 'denied'> {
+  readonly access: Pick<ApiOptions['access'], 'of'>;
   readonly approvals: () => ApprovalsOfAll;
   readonly definitions: () => DefinitionsOfAll;
 }

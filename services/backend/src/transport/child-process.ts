@@ -132,7 +132,7 @@ export class Child {
   }
 
   #closed(pipe: string): void {
-    // Mostly, it is about to end.
+    // A program that ends closes its pipes first. It has this time to end.
     setTimeout(() => {
       if (this.#hasEnded || this.#isStopping || this.#hasLeft) return;
       const problem = `the program runs on, but has closed its ${pipe}`;

@@ -14,16 +14,19 @@ const [ann, ben] = ['p_ann', 'p_ben'] as readonly string[] as readonly [Principa
 const issuer = 'https://login.example';
 const whoIs = (subject: string): Who => ({ subject, issuer }) as Who;
 
-it("a removed user's tickets, unfinished sign-ins and tokens that wait for a code are removed and revoked, and nobody else's", async () => {
+/** An empty vault, until the test ends. */
+function newVault(): Vault {
   const folder = mkdtempSync(join(tmpdir(), 'omnibus-connections-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const vaultIn = (name: string): Vault =>
-    new Vault(
-      new FileStore(join(folder, name)),
-      new Envelopes(new KeyRing(parseVaultKeys([`a:${randomBytes(32).toString('base64')}`]))),
-      () => undefined,
-    );
-  const passing = vaultIn('passing');
+  return new Vault(
+    new FileStore(join(folder, 'vault')),
+    new Envelopes(new KeyRing(parseVaultKeys([`a:${randomBytes(32).toString('base64')}`]))),
+    () => undefined,
+  );
+}
+
+it("a removed user's tickets, unfinished sign-ins and tokens that wait for a code are removed and revoked, and nobody else's", async () => {
+  const passing = newVault();
   const until = Date.now() + 10 * 60_000;
   const server = { issuer: 'https://issuer.example', revocation_endpoint: 'https://issuer.example/revoke' };
   const connectionOf = (name: string): object => ({
@@ -64,7 +67,7 @@ it("a removed user's tickets, unfinished sign-ins and tokens that wait for a cod
   };
   const connections = new Connections({
     log: createLogger({ level: 'silent', format: 'json' }),
-    vault: vaultIn('vault'),
+    vault: newVault(),
     passing,
     users: () => ({ signIn: { fetch } }) as unknown as UserCredentials,
     changed: () => Promise.resolve(),
@@ -118,15 +121,7 @@ it('a connection that cannot be decrypted is removed with those of its user, who
 });
 
 it('a user of a directory is found in capital or small letters, in its own tenant alone, with agents that act for it', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'omnibus-connections-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const vaultIn = (name: string): Vault =>
-    new Vault(
-      new FileStore(join(folder, name)),
-      new Envelopes(new KeyRing(parseVaultKeys([`a:${randomBytes(32).toString('base64')}`]))),
-      () => undefined,
-    );
-  const [vault, passing] = [vaultIn('vault'), vaultIn('passing')];
+  const [vault, passing] = [newVault(), newVault()];
   const until = Date.now() + 10 * 60_000;
   const users = [
     ['p_old', 'ann', undefined],
