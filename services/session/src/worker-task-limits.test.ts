@@ -140,10 +140,15 @@ describe.each([latestLegacyRevision, latestModernRevision] as const)('in %s', (r
 it('tasks of a session that has ended count until their server forgets them', async () => {
   await start({ concurrency: 1 });
   const client = await open(latestLegacyRevision);
-  await call(client, latestLegacyRevision, { kind: 'result', result: { task: { ...task('one'), ttl: 300 } }, place });
+  await call(client, latestLegacyRevision);
   client.end();
   const later = await open(latestLegacyRevision);
   expect((await call(later, latestLegacyRevision)).reason).toBe('limit.concurrency');
-  await expect.poll(() => worker.metrics.text()).toContain('omnibus_limit_keys{table="tasks"} 0');
+  await expect
+    .poll(() => {
+      worker.turn(task('one')['ttl'] as number);
+      return worker.metrics.text();
+    })
+    .toContain('omnibus_limit_keys{table="tasks"} 0');
   expect((await call(later, latestLegacyRevision)).reason).toBe('answered');
 });
