@@ -1,5 +1,6 @@
 /** Known keys of an issuer, as time passes. */
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { JWK } from 'jose';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { StandInIssuer } from '../testing/stand-in-issuer.ts';
 import { KeySet } from './key-set.ts';
 
@@ -60,4 +61,45 @@ it('what is no set of keys is named by its address', async () => {
   await expect(keysOf(`${issuer.issuer}/.well-known/oauth-authorization-server`).load()).rejects.toThrow(
     `${issuer.issuer}/.well-known/oauth-authorization-server: its answer is no set of keys`,
   );
+});
+
+describe('a key', () => {
+  const finds = async (keys: KeySet): Promise<string> => {
+    const { kid = '' } = first;
+    try {
+      await keys.find({ alg: 'ES256', kid }, { payload: '', signature: '' });
+      return 'found';
+    } catch (error) {
+      return (error as Error).constructor.name;
+    }
+  };
+  let first: JWK;
+  beforeEach(() => {
+    first = issuer.publicKey;
+  });
+
+  it('that the issuer has removed is refused at once where nothing was checked for a while', async () => {
+    const keys = keysOf();
+    expect(await finds(keys)).toBe('found');
+    await issuer.rotate();
+    issuer.withdraw(first);
+    at = minutes(21);
+    expect(await finds(keys)).toBe('JWKSNoMatchingKey');
+  });
+
+  it('serves for a day while the issuer does not answer, and only the first token waits for the issuer', async () => {
+    const keys = keysOf();
+    expect(await finds(keys)).toBe('found');
+    issuer.isBroken = true;
+    at = minutes(21);
+    expect(await finds(keys)).toBe('found');
+    expect(failures).toHaveLength(1);
+    issuer.isSilent = true;
+    at += minutes(1);
+    expect(await finds(keys)).toBe('found');
+    expect(failures).toHaveLength(1);
+    issuer.isSilent = false;
+    at += minutes(24 * 60);
+    expect(await finds(keys)).toBe('KeysUnavailable');
+  });
 });

@@ -1,6 +1,7 @@
 /**
  * The metadata of one issuer and its public keys: found through the metadata, fetched when they are first needed, and again when a token names an unknown key.
- * While an issuer does not answer, its last keys are used for up to a day.
+ * Keys that nobody asked for in a while are fetched again before they are used, since the issuer may have removed some. While an issuer does not answer, its
+ * last keys are used for up to a day.
  */
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { JsonObject } from '@omnibus/protocol';
@@ -8,6 +9,8 @@ import { fetchJson, isTrustworthy } from './fetch-json.ts';
 
 /** Milliseconds after which metadata and keys are fetched again, while the old ones are still used. */
 const freshMs = 600_000;
+/** Milliseconds after which a token waits for present keys. */
+const staleMs = 2 * freshMs;
 /** Milliseconds after which they are no longer used, whether or not the issuer answers. */
 const goodMs = 86_400_000;
 /** Tokens with unknown keys make the gateway ask the issuer at most once in this many milliseconds. */
@@ -46,9 +49,7 @@ export class KeySet {
 
   /** @throws {KeysUnavailable} and the errors of `jose`. */
   readonly find: JWTVerifyGetKey = async (header, token) => {
-    const ageMs = this.#now() - this.#fetchedAt;
-    if (ageMs > goodMs) await this.#refresh();
-    else if (ageMs > freshMs) this.#refresh().catch(() => undefined); // The failure has been told, and the old keys serve.
+    await this.#renew();
     try {
       return await (this.#keys as JWTVerifyGetKey)(header, token);
     } catch (error) {
@@ -57,6 +58,17 @@ export class KeySet {
       return (this.#keys as JWTVerifyGetKey)(header, token);
     }
   };
+
+  /** Fetches keys that are old. @throws {KeysUnavailable} where they are too old to be used. */
+  async #renew(): Promise<void> {
+    const ageMs = this.#now() - this.#fetchedAt;
+    if (ageMs <= freshMs) return;
+    const hasFailed = this.#failedAt > this.#fetchedAt;
+    const fetching = this.#refresh();
+    if (ageMs > goodMs) return fetching;
+    const tried = fetching.catch(() => undefined); // The failure has been told, and the old keys serve.
+    if (ageMs > staleMs && !hasFailed) await tried;
+  }
 
   /** Fetches the keys. @throws {KeysUnavailable} with the reason in its message. */
   load(): Promise<void> {

@@ -27,6 +27,8 @@ export class StandInIssuer {
   redirectsTo: string | undefined;
   /** It answers nothing but 500. */
   isBroken = false;
+  /** It answers nothing at all. */
+  isSilent = false;
 
   static async start(): Promise<StandInIssuer> {
     const issuer = new StandInIssuer();
@@ -46,6 +48,7 @@ export class StandInIssuer {
         body += chunk.toString();
       });
       request.on('end', () => {
+        if (this.isSilent) return;
         if (this.redirectsTo !== undefined) {
           response.writeHead(302, { location: this.redirectsTo }).end();
           return;
@@ -74,6 +77,11 @@ export class StandInIssuer {
     const jwk = { ...(await exportJWK(publicKey)), kid, alg: 'ES256', use: 'sig' };
     this.#keys = [{ kid, privateKey, jwk }, ...this.#keys];
     if (isPublished) this.#published = [jwk, ...this.#published];
+  }
+
+  /** Takes a key out of those that others can know. */
+  withdraw({ kid }: JWK): void {
+    this.#published = this.#published.filter((key) => key.kid !== kid);
   }
 
   /** A token of this issuer; a claim that is undefined is left out. */
