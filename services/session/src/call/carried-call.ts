@@ -184,12 +184,12 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
   }
 
   log(entry: JsonObject): void {
-    const { messages } = this.#parts;
+    const { messages, port } = this.#parts;
     const { server } = this.#to;
+    if (!port.wantsLog(entry)) return;
     this.#transform.said('notifications/message', entry, (shown) => {
-      if (this.#isOver) return;
-      const text = messages.log(this.#call.view, server, messages.mention(server, shown, this.#about));
-      if (text !== undefined) this.#call.stream.send(text);
+      if (!this.#isOver)
+        this.#call.stream.send(messages.log(this.#call.view, server, messages.mention(server, shown, this.#about)));
     });
   }
 

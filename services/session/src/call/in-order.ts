@@ -1,6 +1,6 @@
-/** Messages of one call in the order in which they came, if some of them wait for an external check. One without a wait passes at once. */
+/** Messages of one call, or of one session outside calls, in the order in which they came, if some of them wait for a check or a record. One without a wait passes at once. */
 
-/** Messages of one call that wait for the check of another: a server that says more than that is not heard meanwhile. */
+/** Messages that wait for another one: a server that says more than that is not heard meanwhile. */
 const maxWaiting = 100;
 
 export class InOrder {
@@ -24,12 +24,19 @@ export class InOrder {
       let isDone = false;
       let isAsking = true;
       this.#isBusy = true;
-      job(() => {
+      try {
+        job(() => {
+          if (isDone) return;
+          isDone = true;
+          if (isAsking) return;
+          this.#isBusy = false;
+          this.#next();
+        });
+      } catch (error) {
+        // A message that cannot be passed on is a fault of its own: those after it have their turns.
         isDone = true;
-        if (isAsking) return;
-        this.#isBusy = false;
-        this.#next();
-      });
+        void Promise.reject(error as Error);
+      }
       isAsking = false;
       if (!isDone) return;
       this.#isBusy = false;

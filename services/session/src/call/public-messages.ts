@@ -66,11 +66,9 @@ export class PublicMessages<Stream extends CallStream> {
     if (told !== undefined) to.send(this.#port.dialect.progressText(told, event));
   }
 
-  /** @param params of the log message, as the client may see them. @returns undefined when the client does not want it. */
-  log(view: View, server: ServerName, params: JsonObject): string | undefined {
-    return this.#port.wantsLog(params)
-      ? this.#port.dialect.logText(params, view.definition.servers.length > 1 ? server : undefined)
-      : undefined;
+  /** @param params of the log message, as the client may see them. */
+  log(view: View, server: ServerName, params: JsonObject): string {
+    return this.#port.dialect.logText(params, view.definition.servers.length > 1 ? server : undefined);
   }
 
   notification(

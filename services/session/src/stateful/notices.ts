@@ -1,8 +1,8 @@
 /** Messages of servers outside calls for the client of one session. */
 import { notificationText, type ServerName, type ServerNotice } from '@omnibus/protocol';
 import { publicElicitation } from '../public-ids/elicitation-ids.ts';
-import type { CallScreen, CallTransform, Questioner } from '../call/transform.ts';
-import { transformOf } from '../call/transforms.ts';
+import { transformOutsideCalls } from '../call/outside-calls.ts';
+import type { CallTransform, Questioner } from '../call/transform.ts';
 import type { SessionParts } from './session-parts.ts';
 
 /** A notice that names the sessions it is for. */
@@ -11,15 +11,29 @@ export type SessionNotice = Exclude<ServerNotice, { readonly kind: 'adapter-chan
 /** Kinds of notices that a server sends unprompted; others belong to tasks or questions of the client. */
 const unasked: ReadonlySet<string> = new Set<SessionNotice['kind']>(['resource-updated', 'log', 'notification']);
 
+/** Kinds of notices of which some are left out when too many wait for those before them. */
+const dispensable: ReadonlySet<string> = new Set<SessionNotice['kind']>([
+  'log',
+  'notification',
+  'resource-updated',
+  'task-progress',
+]);
+
 export function hearNotice(parts: SessionParts, said: SessionNotice): void {
-  const { host, client, sight } = parts;
+  const { host, client, sight, order } = parts;
   if (!said.sessions.includes(client.key)) return;
   const { view } = sight;
   if (view?.definition.servers.includes(said.server) !== true) return;
   if (unasked.has(said.kind) && host.barrier.problemOf(client.facts, said.server, undefined, true) !== undefined)
     return;
+  if (said.kind === 'log' && !client.wantsLog(said.params)) return;
   if (mayBeOfWiderKey(said) && client.facts?.tools !== undefined && !view.mayEverythingOf(said.server)) return;
-  screened(parts, said, (notice) => deliver(parts, notice));
+  const isHeard = order.run((done) => {
+    const transform = transformOutsideCalls(host, client, said);
+    transformed(parts, said, transform, (notice) => deliver(parts, notice));
+    transform.after(done);
+  }, dispensable.has(said.kind));
+  if (!isHeard) host.metrics.dropped('queue_full');
 }
 
 /** Whether a call of the same user's other client, with a key for more tools, can have caused a server's message without a call. */
@@ -60,11 +74,9 @@ function deliver(
           }),
         );
       return;
-    case 'log': {
-      const text = messages.log(view, notice.server, notice.params);
-      if (text !== undefined) streams.push(text);
+    case 'log':
+      streams.push(messages.log(view, notice.server, notice.params));
       return;
-    }
     case 'notification':
       streams.push(messages.notification(notice.server, notice.method, notice.params));
       return;
@@ -80,77 +92,53 @@ function deliver(
 
 /** Looks at answers of the client to questions outside calls of a server, before they are passed on. */
 export function askerOutsideCalls(
-  parts: Pick<SessionParts, 'host' | 'client'>,
+  { host, client }: Pick<SessionParts, 'host' | 'client'>,
   server: ServerName,
   waits: Questioner,
 ): Questioner {
-  const { host, client } = parts;
-  const screen = host.access.on
-    ?.of(client.asking)
-    ?.screen({ kind: 'server', server, name: 'question', method: 'question' });
-  return transformOutsideCalls(parts, server, screen)?.asker(waits) ?? waits;
+  return transformOutsideCalls(host, client, { kind: 'question', server }).asker(waits);
 }
 
-function transformOutsideCalls(
-  { host, client }: Pick<SessionParts, 'host' | 'client'>,
-  server: ServerName,
-  screen: CallScreen | undefined,
-): CallTransform | undefined {
-  return transformOf(host.transforms.on, { method: 'question', screen }, { server }, client);
-}
-
-/** Passes a notice on as access rules and guardrails permit it: those for the tool that a task runs, and otherwise all that apply to the server. */
-function screened(parts: SessionParts, notice: SessionNotice, pass: (notice: SessionNotice) => void): void {
-  const { host, client, sight, questions } = parts;
-  const { server } = notice;
-  const tool = 'tool' in notice ? notice.tool : undefined;
-  const screen = host.access.on?.of(client.asking)?.screen(
-    tool === undefined
-      ? { kind: 'server', server, name: notice.kind, method: notice.kind }
-      : {
-          kind: 'tool',
-          server,
-          name: tool,
-          method: 'tasks/get',
-          entry: sight.view?.toolOf(server, tool),
-          isBegun: true,
-        },
-  );
-  if (screen === undefined) {
-    pass(notice);
-    return;
-  }
+function transformed(
+  { questions }: SessionParts,
+  notice: SessionNotice,
+  transform: CallTransform,
+  pass: (notice: SessionNotice) => void,
+): void {
   switch (notice.kind) {
     case 'question':
-      (transformOutsideCalls(parts, server, screen) ?? screen).question(
+      transform.question(
         { kind: 'input', input: notice.input, method: notice.method, params: notice.params },
         ({ params }) => pass({ ...notice, params }),
         (answer) => questions.answerOutsideCalls(notice, answer),
       );
       return;
     case 'log':
-      screen.said('notifications/message', notice.params, (params) => pass({ ...notice, params }));
+      transform.said('notifications/message', notice.params, (params) => pass({ ...notice, params }));
       return;
     case 'notification':
-      screen.said(notice.method, notice.params, (params) =>
+      transform.said(notice.method, notice.params, (params) =>
         pass(params === undefined ? notice : { ...notice, params }),
       );
       return;
     case 'resource-updated':
     case 'elicitation-complete':
-      screen.said(
-        `notifications/${notice.kind === 'resource-updated' ? 'resources/updated' : 'elicitation/complete'}`,
-        notice.more,
-        (more) => pass(more === undefined ? notice : { ...notice, more }),
-      );
+      // Its id alone says nothing.
+      if (notice.more === undefined) pass(notice);
+      else
+        transform.said(
+          `notifications/${notice.kind === 'resource-updated' ? 'resources/updated' : 'elicitation/complete'}`,
+          notice.more,
+          (more) => pass({ ...notice, more }),
+        );
       return;
     case 'task-status':
-      screen.outcome({ kind: 'result', result: notice.task }, (outcome) => {
+      transform.outcome({ kind: 'result', result: notice.task }, (outcome) => {
         if (outcome.kind === 'result') pass({ ...notice, task: outcome.result });
       });
       return;
     case 'task-progress':
-      screen.progress(notice.progress, (progress) => pass({ ...notice, progress }));
+      transform.progress(notice.progress, (progress) => pass({ ...notice, progress }));
       return;
     default:
       pass(notice);

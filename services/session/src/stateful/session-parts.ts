@@ -1,6 +1,7 @@
 import { fault, type SessionRecord } from '@omnibus/protocol';
 import type { KeptAtServers } from '../call/kept-at-servers.ts';
 import type { Forwarding } from '../call/forward.ts';
+import type { InOrder } from '../call/in-order.ts';
 import type { PostStream } from '../streams/post-stream.ts';
 import type { SessionStreams } from '../streams/session-streams.ts';
 import type { OfferWait } from '../views/offer-wait.ts';
@@ -26,6 +27,8 @@ export interface SessionParts {
   readonly kept: KeptAtServers;
   readonly questions: ServerQuestions;
   readonly offerWait: OfferWait;
+  /** Of messages of servers outside calls. */
+  readonly order: InOrder;
   readonly guests: readonly SessionGuest[];
 }
 

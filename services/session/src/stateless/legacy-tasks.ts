@@ -8,12 +8,9 @@
  * forged: they name the task, and the worker that waits for the answers.
  */
 import {
-  clientInfoOf,
-  conversationIn,
   fault,
   isInputMethod,
   isObject,
-  metaKeys,
   printable,
   withRelatedTask,
   type Caller,
@@ -30,12 +27,12 @@ import { modernDialect } from '../dialect/modern/dialect.ts';
 import { Exchange } from '../call/exchange.ts';
 import type { ExchangeObserver } from '../call/exchange-request.ts';
 import { unchanged, type CallScreen, type CallTransform } from '../call/transform.ts';
-import { transformOf, type ServedClient } from '../call/transforms.ts';
+import { transformOf } from '../call/transforms.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { inputRequest, modernError, modernResult, responseProblem } from '../dialect/modern/encode.ts';
 import { extensionTask } from '../dialect/modern/tasks.ts';
 import { inContext, TaskIds, type TaskAddress } from '../public-ids/task-ids.ts';
-import { answer, answerResult, refuse, type PendingReply } from './pending-reply.ts';
+import { answer, answerResult, refuse, servedClientOf, type PendingReply } from './pending-reply.ts';
 import type { KeptCalls } from './kept-calls.ts';
 import type { StatelessHost } from './stateless-host.ts';
 import { nameOf, sizeOf, type Input, type TaskRequest, type TaskWatch } from './legacy-task-requests.ts';
@@ -224,16 +221,10 @@ export class LegacyTasks {
     { waiter, task, screen }: Pick<TaskRequest, 'waiter' | 'task' | 'screen'>,
     method: string,
   ): CallTransform {
-    const { caller, context } = waiter.command;
-    const { transforms, viewAlone } = this.#host;
-    const client: ServedClient = {
-      asking: caller,
-      session: undefined,
-      info: clientInfoOf(metaOf(waiter)[metaKeys.clientInfo]),
-      conversation: conversationIn(metaOf(waiter)),
-      view: () => viewAlone(caller, context.capabilities),
-    };
-    return transformOf(transforms.on, { method, screen }, { server: task.server, task }, client) ?? unchanged;
+    const client = servedClientOf(waiter, this.#host);
+    return (
+      transformOf(this.#host.transforms.on, { method, screen }, { server: task.server, task }, client) ?? unchanged
+    );
   }
 
   #answerState(asking: TaskRequest, outcome: ExchangeOutcome): void {
@@ -387,9 +378,4 @@ export class LegacyTasks {
       answerResult(asking.waiter, modernResult('tasks/update', {}));
     else asking.waiter.reply({ kind: 'elsewhere', worker: holder });
   }
-}
-
-function metaOf({ command }: PendingReply): JsonObject {
-  const meta = command.request.params?.['_meta'];
-  return isObject(meta) ? meta : {};
 }

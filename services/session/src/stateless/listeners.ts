@@ -12,11 +12,12 @@ import {
   type SessionKey,
 } from '@omnibus/protocol';
 import type { Barrier } from '../call/barrier.ts';
+import { transformOutsideCalls } from '../call/outside-calls.ts';
 import type { LinkedResources } from '../call/routes/linked-resources.ts';
 import type { Place } from '../views/place.ts';
 import { listenedResources } from './listened-resources.ts';
 import { Listener } from './listener.ts';
-import { tasksMissing, type PendingReply } from './pending-reply.ts';
+import { servedClientOf, tasksMissing, type PendingReply } from './pending-reply.ts';
 import { Shares } from './shares.ts';
 import { holderOf } from './shares.ts';
 import type { ChangesFor, StatelessHost } from './stateless-host.ts';
@@ -119,11 +120,21 @@ export class Listeners {
 
   hear(notice: ServerNotice): void {
     if (notice.kind !== 'resource-updated') return;
+    const { server, more } = notice;
     for (const key of notice.sessions) {
       const listener = this.#open.get(key);
       const view = listener === undefined ? undefined : this.#host.view(listener.waiter.command.caller);
-      if (view?.mayHave(notice.server, notice.uri) === true && listener?.barrierTo(notice.server) === undefined)
-        listener?.resourceUpdated({ ...notice.more, uri: view.resources.publicUri(notice.server, notice.uri) });
+      if (listener === undefined || view?.mayHave(server, notice.uri) !== true) continue;
+      if (listener.barrierTo(server) !== undefined) continue;
+      const uri = view.resources.publicUri(server, notice.uri);
+      // Its URI alone says nothing.
+      if (more === undefined) listener.resourceUpdated({ uri });
+      else
+        transformOutsideCalls(this.#host, servedClientOf(listener.waiter, this.#host), notice).said(
+          'notifications/resources/updated',
+          more,
+          (shown) => listener.resourceUpdated({ ...shown, uri }),
+        );
     }
   }
 

@@ -1,7 +1,10 @@
 /** One request without a session that waits for its answer. */
 import {
+  clientInfoOf,
+  conversationIn,
   fault,
   isJsonRpcId,
+  isObject,
   metaKeys,
   tasksExtension,
   toErrorObject,
@@ -12,9 +15,11 @@ import {
   type ModernCommand,
   type ModernReply,
 } from '@omnibus/protocol';
+import type { ServedClient } from '../call/transforms.ts';
 import type { Requested, Requester } from '../call/watchers.ts';
 import { modernDialect } from '../dialect/modern/dialect.ts';
 import { modernError } from '../dialect/modern/encode.ts';
+import type { StatelessHost } from './stateless-host.ts';
 
 export interface PendingReply {
   readonly command: ModernCommand;
@@ -55,6 +60,21 @@ export function deliver(waiter: PendingReply, settlement: Settlement): void {
 /** The client of the request, for records. */
 export function requesterOf({ command: { key, caller } }: PendingReply): Requester {
   return { key, asking: caller, session: undefined, dialect: modernDialect };
+}
+
+/** The client of the request, for transforms. */
+export function servedClientOf(
+  { command: { caller, context, request } }: PendingReply,
+  { viewAlone }: Pick<StatelessHost, 'viewAlone'>,
+): ServedClient {
+  const meta = request.params?.['_meta'];
+  return {
+    asking: caller,
+    session: undefined,
+    info: isObject(meta) ? clientInfoOf(meta[metaKeys.clientInfo]) : undefined,
+    conversation: conversationIn(meta),
+    view: () => viewAlone(caller, context.capabilities),
+  };
 }
 
 export function requestedIn({
