@@ -3,8 +3,9 @@
  * processes, so the gate runs the half that differs most; the chaos run kills workers of each role there too.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Heard } from '@omnibus/bus/testing';
-import { repeatKey, repeatsKey, type JsonObject } from '@omnibus/protocol';
+import { inboxOf, openNatsBus, subjects } from '@omnibus/bus';
+import { firstReply, Heard } from '@omnibus/bus/testing';
+import { repeatKey, repeatsKey, sessionKey, type JsonObject, type SessionId } from '@omnibus/protocol';
 import { EraServer } from '../matrix/era-server.ts';
 import { byLane, isLongLane } from '../support/lane.ts';
 import { end, type RunningProcess } from '../support/processes.ts';
@@ -158,6 +159,30 @@ it('a worker that is frozen is replaced, the next one answers its call, and it e
   expect(contentOf(await again)).toEqual(text('after the thaw')['content']);
   expect(upstream.calls.values.length).toBe(made + 3);
   expect(upstream.cancelled.values).toEqual([]);
+  client[Symbol.dispose]();
+});
+
+it('a call goes on when another worker takes its session from one that is alive and has not lost it', async () => {
+  const made = upstream.calls.values.length;
+  const [, { client, slow }] = await besideAnother(async () => {
+    const opened = await RawClient.open(workers.gateway.url);
+    const waiting = opened.callTool('up__slow');
+    await upstream.calls.until(made + 1);
+    return { client: opened, slow: waiting };
+  });
+  const key = sessionKey(client.session as SessionId);
+  const asker = { servers: workers.gateway.bus as string, clientName: 'an edge', connectTimeoutMs: 5_000 };
+  const bus = await openNatsBus({ ...asker, inboxPrefix: inboxOf('edge') }, () => undefined);
+  // An edge that does not hear the first one takes it for lost, and asks any worker.
+  const { worker: lost } = await firstReply(bus, subjects.sessionFind, { key });
+  await expect
+    .poll(() => firstReply(bus, subjects.sessionAdopt(undefined), { key, lost }))
+    .not.toMatchObject({ worker: lost });
+  await bus.drain();
+  expect(contentOf(await client.callTool('up__echo'))).toEqual(text('echoed')['content']);
+  (upstream.calls.values[made] as Call).answer(text('at the next'));
+  expect(contentOf(await slow)).toEqual(text('at the next')['content']);
+  expect([upstream.calls.values.length, upstream.cancelled.values]).toEqual([made + 2, []]);
   client[Symbol.dispose]();
 });
 

@@ -146,7 +146,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
   }
 
   override giveAway(): void {
-    this.#exchange.isGivenAway = true;
+    this.#exchange.giveAway();
   }
 
   /** The client cancels it, or no client waits for it any more. */
@@ -155,10 +155,10 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
     this.#call.stream.leaveUnanswered(); // S2
   }
 
-  /** The gateway gives it up. */
+  /** The gateway gives it up. One that another worker continues gets no answer here: the edge asks after it, and sends it there. */
   fail(fault: GatewayFault): void {
     this.#stop(fault.message, { kind: 'fault', fault });
-    this.#parts.messages.answerFault(this.#call.stream, this.#call.id, fault); // S2
+    if (!this.#exchange.goesOn) this.#parts.messages.answerFault(this.#call.stream, this.#call.id, fault); // S2
   }
 
   #stop(reason: string, outcome: ExchangeOutcome | 'cancelled'): void {

@@ -61,8 +61,7 @@ export class Exchange extends Link implements SentExchange {
   #isAttached = false;
   /** Whether it has ended: nothing of it reaches the client any more. */
   isSettled = false;
-  /** Whether another worker owns it now, which continues it if it is kept. */
-  isGivenAway = false;
+  goesOn = false; // Whether another worker owns it now, and continues it.
   attempts = 0; // Number of times that it was sent.
   /** The worker of its adapter; undefined while only NATS knows which one it chose. */
   sentTo: WorkerId | undefined;
@@ -312,10 +311,14 @@ export class Exchange extends Link implements SentExchange {
     return this.#request.exchange;
   }
 
+  /** Another worker owns it now, which continues it if it was sent and is kept. */
+  giveAway(): void {
+    this.goesOn = this.attempts > 0 && this.#request.isKept === true;
+  }
+
   /** Ends it without an outcome, and cancels it at the adapter that has it. */
   cancel(reason: string): void {
-    if (this.#settle() && !(this.isGivenAway && this.#request.isKept === true))
-      this.#tell({ kind: 'cancel', exchange: this.id, reason, ...this.#owner });
+    if (this.#settle() && !this.goesOn) this.#tell({ kind: 'cancel', exchange: this.id, reason, ...this.#owner });
   }
 
   #tell(command: ControlCommand): void {
@@ -409,11 +412,9 @@ export class Exchange extends Link implements SentExchange {
     if (this.isSettled) return; // E2
     switch (event.kind) {
       case 'progress':
-        if (!this.#isAsked) this.#deadline.extend(this.#timeLeftMs);
-        this.#observer.progress(event);
-        return;
       case 'alive':
         if (!this.#isAsked) this.#deadline.extend(this.#timeLeftMs);
+        if (event.kind === 'progress') this.#observer.progress(event);
         return;
       case 'doubt':
         this.#doubt = event.problem;

@@ -29,6 +29,10 @@ import { initialize, startedWorker } from '../started-worker-under-test.ts';
 const caller: Caller = { principal: anonymous, endpoint: rootEndpoint };
 const server = parseServerName('up');
 
+class SharedBus extends MemoryBus {
+  override readonly isShared = true;
+}
+
 let bus: MemoryBus;
 let workers: SessionWorker[];
 let controls: ControlCommand[];
@@ -40,7 +44,7 @@ const started = (sealer: Sealer): Promise<SessionWorker> =>
 
 beforeEach(async () => {
   [controls, calls] = [[], []];
-  bus = new MemoryBus(({ what }) => expect.fail(what));
+  bus = new SharedBus(({ what }) => expect.fail(what));
   const sealer = new Sealer();
   workers = [await started(sealer), await started(sealer)];
   const catalog = await bus.keyValue(catalogBucket);
@@ -50,7 +54,11 @@ beforeEach(async () => {
     revision: '2025-11-25',
     capabilities: { logging: {}, resources: { subscribe: true } },
     announcements: noAnnouncements,
-    lists: { ...noLists, resources: [{ uri: 'up://one', name: 'one' }] },
+    lists: {
+      ...noLists,
+      tools: [{ name: 'pay', inputSchema: { type: 'object' } }],
+      resources: [{ uri: 'up://one', name: 'one' }],
+    },
   });
   await bus.subscribe(subjects.backendControl(server), (command) => void controls.push(command));
   await bus.subscribe(subjects.backend(server), ({ method }, reply) => void calls.push({ method, reply }), {
@@ -199,5 +207,26 @@ describe('a session that another worker takes over', () => {
     const next = await other(worker);
     await ask(subjects.sessionAdopt(next), { key, lost: worker });
     await expect.poll(() => frames.at(-1)).toEqual({ kind: 'moved' });
+  });
+
+  it('leaves a call that a server has to the next: no answer of the first says that its outcome is unknown, and it is not cancelled', async () => {
+    const { session, worker } = await open();
+    const key = sessionKey(session);
+    const frames: StreamFrame[] = [];
+    const call = message(key, { jsonrpc: '2.0', id: 6, method: 'tools/call', params: { name: 'pay' } });
+    bus.request(subjects.session(worker), call, {
+      reply: (frame) => void frames.push(frame),
+      failed: () => undefined,
+    });
+    await expect.poll(() => calls.map(({ method }) => method)).toEqual(['tools/call']);
+    const next = await other(worker);
+    await ask(subjects.sessionAdopt(next), { key, lost: worker });
+    await expect.poll(() => ask(subjects.session(worker), ping(key))).toEqual({ kind: 'moved' });
+    // The edge asks after it, and sends it to the next with its age.
+    const streams = [(call.command as Extract<SessionCommand, { kind: 'post' }>).stream];
+    expect(await ask(subjects.session(worker), { key, command: { kind: 'probe', streams } })).toEqual({
+      kind: 'moved',
+    });
+    expect([frames, controls.filter(({ kind }) => kind === 'cancel')]).toEqual([[], []]);
   });
 });
