@@ -31,6 +31,12 @@ export async function repeatedly({ runs, load, report, log, run }) {
       },
     ),
   );
+  // The tests end at a signal by themselves; no further run begins.
+  let isStopped = false;
+  const stop = () => {
+    isStopped = true;
+  };
+  process.on('SIGINT', stop).on('SIGTERM', stop);
   /** Number of failures by test. */
   const failed = new Map();
   const times = [];
@@ -38,6 +44,7 @@ export async function repeatedly({ runs, load, report, log, run }) {
     for (let round = 1; round <= runs; round += 1) {
       const startedAt = Date.now();
       const status = await run();
+      if (isStopped) break;
       times.push(Math.round((Date.now() - startedAt) / 1_000));
       for (const { test, message } of failuresIn(report, status)) {
         failed.set(test, (failed.get(test) ?? 0) + 1);
@@ -48,7 +55,12 @@ export async function repeatedly({ runs, load, report, log, run }) {
       );
     }
   } finally {
+    process.off('SIGINT', stop).off('SIGTERM', stop);
     for (const burner of burners) burner.kill();
+  }
+  if (isStopped) {
+    say(`omnibus: stopped after ${times.length} of ${runs} runs`);
+    return 1;
   }
   say(`omnibus: ${runs} runs beside a load of ${load} (${times.join(', ')} s)`);
   for (const [test, count] of [...failed].toSorted(([, one], [, other]) => other - one))
