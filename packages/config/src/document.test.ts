@@ -36,6 +36,20 @@ it.each<readonly [string, string, readonly string[]]>([
     ['5:22: the text has ": " in it, which begins another option: put the text in quotes'],
   ],
   [
+    'an option that is indented further than the one above it',
+    'mcpServers:\n  a:\n    command: npx\n     args: [-y, x]\n',
+    [
+      '3:14: the next line, "args:", is indented further than "command:", so it is read as a part of its text: give it 4 blanks in front',
+    ],
+  ],
+  [
+    'an option of an entry of a list that is indented further than the one above it',
+    'composites:\n  c:\n    steps:\n      - id: a\n          call: x/y\n',
+    [
+      '4:13: the next line, "call:", is indented further than "id:", so it is read as a part of its text: give it 8 blanks in front',
+    ],
+  ],
+  [
     'a brace that is not closed',
     '{ "mcpServers": { "a": { "command": "x" } }',
     ['1:44: not JSON: a "{" before this place is not closed: write its "}"'],

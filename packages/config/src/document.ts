@@ -241,7 +241,7 @@ function wordsOf({ code, pos: [at] }: YAMLError | YAMLWarning, text: string, isJ
     case 'MULTIPLE_DOCS':
       return '"---" begins a second document, and a configuration is one: remove the line, or write each into a file of its own';
     case 'BLOCK_AS_IMPLICIT_KEY':
-      return 'the text has ": " in it, which begins another option: put the text in quotes';
+      return deeperWords(text, at) ?? 'the text has ": " in it, which begins another option: put the text in quotes';
     case 'BAD_DQ_ESCAPE':
       return `in double quotes a backslash begins an escape, and this is not a valid one: write \\\\ for each backslash of a path, or / instead${isJson ? '' : ', or put it in single quotes'}`;
     case 'DUPLICATE_KEY': {
@@ -251,12 +251,21 @@ function wordsOf({ code, pos: [at] }: YAMLError | YAMLWarning, text: string, isJ
     case 'MULTILINE_IMPLICIT_KEY':
       return text.slice(at).startsWith('```')
         ? 'the fence of Markdown is no part of the file: remove the lines that begin with ```'
-        : undefined;
+        : deeperWords(text, at);
     case 'TAB_AS_INDENT':
       return 'this line is indented with a tab, and YAML takes blanks only: write two blanks for each tab';
     default:
       return undefined;
   }
+}
+
+/** @returns words for an option that has more blanks in front than the one above it, and is read as a part of its text. @param at where that text begins. */
+function deeperWords(text: string, at: number): string | undefined {
+  const above = text.slice(text.lastIndexOf('\n', at - 1) + 1, at);
+  const [, own, name] = /^((?: |- )*)([\w.-]+):[ \t]+$/.exec(above) ?? [];
+  const [, blanks, deeper] = /^[^\n]*\n(?:[ \t]*(?:#[^\n]*)?\r?\n)*( +)([\w.-]+):(?:\s|$)/.exec(text.slice(at)) ?? [];
+  if (own === undefined || blanks === undefined || blanks.length <= own.length) return undefined;
+  return `the next line, "${deeper ?? ''}:", is indented further than "${name ?? ''}:", so it is read as a part of its text: give it ${own.length} blanks in front`;
 }
 
 /** Mistakes in the structure of a text, by the words of the parser; the first that fits is meant. */

@@ -60,8 +60,6 @@ const underServer: Readonly<Record<string, string>> = {
   requestTimeout: 'write timeout',
   initTimeout: 'write connectTimeout',
   oauth: 'write credentials: { kind: oauth }',
-  port: 'write url: http://127.0.0.1:PORT/mcp',
-  host: 'write url: http://HOST/mcp',
   ...same(
     ['token', 'bearerToken', 'bearer', 'apiKey', 'api_key', 'accessToken', 'auth', 'authorization'],
     'write headers: { Authorization: "Bearer ${NAME}" }, and set the variable',
@@ -216,12 +214,26 @@ function listen({ host, port }: Values): string {
   return (words ?? 'write "127.0.0.1:7300"').replace('write ', 'write listen: ');
 }
 
+/** The address of a server that is written as a port, a host or both. A program that the gateway starts has none. */
+function serverAddress({ command, url, host, port }: Values): string {
+  if (url !== undefined) return 'write it in `url`: http://HOST:PORT/mcp';
+  const at = /^\d{1,5}$/.test(String(port)) ? String(port) : 'PORT';
+  const name = typeof host === 'string' && /^[\w.-]+$/.test(host) ? host : '127.0.0.1';
+  const right = `url: http://${name}:${at}/mcp`;
+  return command === undefined
+    ? `write ${right}`
+    : `leave it out, since a program that the gateway starts speaks on stdin and stdout; start one that listens yourself, and write ${right} in place of command`;
+}
+
 /**
  * What to write in the place of an option of another program; undefined for others.
  * @param beside the map with the option.
  */
 export function foreign(key: string, path: Path, beside: unknown): string | undefined {
-  if (path.length === 0 && (key === 'port' || key === 'host') && isMap(beside)) return `; ${listen(beside)}`;
+  if ((key === 'port' || key === 'host') && isMap(beside)) {
+    if (path.length === 0) return `; ${listen(beside)}`;
+    if (path.length === 2 && path[0] === 'mcpServers') return `; ${serverAddress(beside)}`;
+  }
   const place = [...path.filter((part) => typeof part === 'string'), key].join('.');
   // The second step is the name of a server or of a composite tool, which `*` stands for.
   for (const found of [place, place.replace(/^(mcpServers|composites)\.[^.]+\./, '$1.*.')])

@@ -17,6 +17,16 @@ export const guesses: readonly Mistake[] = [
     ],
   ],
   [
+    'a server by its port, and a program with one',
+    'mcpServers:\n  a: { host: 10.0.0.7, port: 8080 }\n  b: { command: x, port: 8080 }\n',
+    [
+      'f.yaml:2:3: mcpServers.a: expected "command" (a program to start) or "url" (a server to connect to)',
+      'f.yaml:2:8: mcpServers.a.host: unknown option; write url: http://10.0.0.7:8080/mcp',
+      'f.yaml:2:24: mcpServers.a.port: unknown option; write url: http://10.0.0.7:8080/mcp',
+      'f.yaml:3:20: mcpServers.b.port: unknown option; leave it out, since a program that the gateway starts speaks on stdin and stdout; start one that listens yourself, and write url: http://127.0.0.1:8080/mcp in place of command',
+    ],
+  ],
+  [
     'a working directory by another name',
     'mcpServers:\n  a: { command: x, workingDirectory: /p, workdir: /q }\n',
     [

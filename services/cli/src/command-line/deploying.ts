@@ -2,7 +2,7 @@
 import { Option, type Command } from 'commander';
 import type { ExposeOptions } from '../commands/expose.ts';
 import { loaded } from './loaded.ts';
-import { shared } from './shared-options.ts';
+import { portOption, shared } from './shared-options.ts';
 
 export function addNats(program: Command): void {
   program
@@ -47,6 +47,7 @@ export function addPod(program: Command): void {
       '-l, --listen <host:port>',
       'address to listen on; every client of this address can use the program',
     )
+    .addOption(portOption())
     .option('--max-programs <number>', 'how many programs run at the same time', '64')
     .argument('<command...>', 'the program and its arguments, after "--"')
     .action(async (command: readonly [string, ...string[]], options: ExposeOptions) => {

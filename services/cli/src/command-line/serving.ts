@@ -1,9 +1,9 @@
 /** Commands that run a gateway, and that check its requirements. */
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { Option, type Command } from 'commander';
 import type { StartGateway } from '../gateway.ts';
 import { parseWorkers } from '../workers/number-of-workers.ts';
 import { loaded } from './loaded.ts';
-import { shared } from './shared-options.ts';
+import { portOption, shared } from './shared-options.ts';
 
 export function addServing(program: Command, start: StartGateway): void {
   program
@@ -11,13 +11,7 @@ export function addServing(program: Command, start: StartGateway): void {
     .description('run the gateway')
     .option(...shared.config)
     .option('-l, --listen <host:port>', 'address that clients connect to (default: 127.0.0.1:7300)')
-    .addOption(
-      new Option('-p, --port <number>').hideHelp().argParser((port): never => {
-        throw new InvalidArgumentError(
-          `There is no such option: write --listen 127.0.0.1:${/^\d+$/.test(port) ? port : 'PORT'}`,
-        );
-      }),
-    )
+    .addOption(portOption())
     .option('-a, --admin <host:port>', 'address of the admin port, with metrics and health (default: 127.0.0.1:7301)')
     .option('-b, --bus <address>', '"memory" for one process, or nats://host:port (default: memory)')
     .addOption(

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import { atThisMachine } from '../commands/admin-port.ts';
 
 /**
@@ -36,6 +36,15 @@ export const shared = {
   quiet: ['-q, --quiet', 'print the answer only'],
   save: ['--save <file>', 'write images, audio and other binary content to this file'],
 } as const;
+
+/** Answers `--port` of other programs with the option to write. */
+export function portOption(): Option {
+  return new Option('-p, --port <number>').hideHelp().argParser((port): never => {
+    throw new InvalidArgumentError(
+      `There is no such option: write --listen 127.0.0.1:${/^\d+$/.test(port) ? port : 'PORT'}`,
+    );
+  });
+}
 
 /** A command that asks the admin port of a running gateway. */
 export function asking(command: Command, description: string): Command {
