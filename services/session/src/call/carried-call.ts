@@ -157,8 +157,12 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
 
   /** The gateway gives it up. One that another worker continues gets no answer here: the edge asks after it, and sends it there. */
   fail(fault: GatewayFault): void {
+    if (this.#exchange.goesOn) {
+      this.#stop(fault.message, 'cancelled');
+      return;
+    }
     this.#stop(fault.message, { kind: 'fault', fault });
-    if (!this.#exchange.goesOn) this.#parts.messages.answerFault(this.#call.stream, this.#call.id, fault); // S2
+    this.#parts.messages.answerFault(this.#call.stream, this.#call.id, fault); // S2
   }
 
   #stop(reason: string, outcome: ExchangeOutcome | 'cancelled'): void {
