@@ -64,11 +64,12 @@ it('a process is under load when its collections follow each other and it has ma
   expect(load.collected(20_000, megabyte), 'after a rest').toBe(false);
 });
 
-it('memory for new objects ends at halves of 16 MB, unless the command line has another size', () => {
+it('memory for new objects ends at halves of 8 to 16 MB, unless the command line has another size', () => {
   // V8 derives its own maximum from the memory of the machine.
   expect(grownTo('', 200, ['--max-semi-space-size=64'])).toBeGreaterThan(60);
+  // The factor is a whole number, so it takes halves of more than 8 MB no further; V8 has let them end at 10.
   const megabytes = grownTo(`${first} ${bound}`, 200);
-  expect(megabytes).toBeGreaterThan(30);
+  expect(megabytes).toBeGreaterThan(16);
   expect(megabytes).toBeLessThan(40);
   expect(grownTo(bound, 200), 'of a program that let V8 begin').toBeLessThan(40);
   expect(grownTo(`${first} ${bound}`, 200, ['--max-semi-space-size=32'])).toBeGreaterThan(60);
