@@ -54,25 +54,31 @@ export async function openConsole(
     page,
     complaints,
     strangers,
-    async findings(schemes = ['dark', 'light']) {
-      if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe.source);
-      const violations: Violation[] = [];
-      for (const colorScheme of schemes) {
-        await page.emulateMedia({ colorScheme });
-        // A colour scheme changes nothing but colours.
-        const found = (await page.evaluate(
-          `axe.run(document, { resultTypes: ["violations"]${colorScheme === 'dark' ? ', runOnly: ["color-contrast"]' : ''} })`,
-        )) as { readonly violations: readonly Violation[] };
-        violations.push(...found.violations);
-      }
-      return violations.map(
-        ({ id, help, nodes }) =>
-          `${id}: ${help}: ${nodes
-            .map(({ html, failureSummary = '' }) => `${html} (${failureSummary.replaceAll(/\s+/g, ' ')})`)
-            .join(' ')
-            .slice(0, 800)}`,
-      );
-    },
+    findings: (schemes) => findingsOf(page, schemes),
     close: () => context.close(),
   };
+}
+
+/** The current findings of axe on a page as text. @param schemes the colours; default: dark and light. */
+export async function findingsOf(
+  page: Page,
+  schemes: readonly ColorScheme[] = ['dark', 'light'],
+): Promise<readonly string[]> {
+  if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe.source);
+  const violations: Violation[] = [];
+  for (const colorScheme of schemes) {
+    await page.emulateMedia({ colorScheme });
+    // A colour scheme changes nothing but colours.
+    const found = (await page.evaluate(
+      `axe.run(document, { resultTypes: ["violations"]${colorScheme === 'dark' ? ', runOnly: ["color-contrast"]' : ''} })`,
+    )) as { readonly violations: readonly Violation[] };
+    violations.push(...found.violations);
+  }
+  return violations.map(
+    ({ id, help, nodes }) =>
+      `${id}: ${help}: ${nodes
+        .map(({ html, failureSummary = '' }) => `${html} (${failureSummary.replaceAll(/\s+/g, ' ')})`)
+        .join(' ')
+        .slice(0, 800)}`,
+  );
 }

@@ -89,6 +89,10 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await main().getByText('session').first().waitFor();
     expect(await page.getByRole('group', { name: 'You' }).innerText()).toMatch(/^ann viewer\s+Sign out$/);
     expect(page.url()).toBe(`http://${admin}/#/topology`);
+    await page.setViewportSize({ width: 360, height: 800 });
+    expect(await seen.findings()).toEqual([]);
+    await page.setViewportSize({ width: 1200, height: 800 });
+    expect(await seen.findings()).toEqual([]);
     const kept = await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])');
     expect([kept, (await page.context().cookies(`http://${admin}/`)).filter(({ domain }) => domain === admin)]).toEqual(
       ['[{},{},""]', []],
@@ -135,6 +139,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await typePassword(page, bob);
     await page.getByRole('button', { name: 'Allow' }).click();
     await main().getByText('has no role here').first().waitFor();
+    expect(await seen.findings()).toEqual([]);
 
     // The gateway's own session continues, and the next sign-in asks for a name all the same.
     await page.getByRole('button', { name: 'Sign out' }).click();

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findingsOf } from '../console/browser.ts';
 import { chromiumPath, launch } from '../support/chromium.ts';
 import { Balancer } from '../support/balancer.ts';
 import { startGatewayHere } from '../support/gateway-here.ts';
@@ -112,23 +113,31 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     },
   );
 
-  it('on a narrow screen each page is as wide as the screen, however long the names are', async () => {
+  it('on a narrow screen each page is as wide as the screen, however long the names are, and axe finds nothing by day and by night', async () => {
     const complaints: string[] = [];
     const page = await open(`http://${await listen('127.0.0.1', shown)}/callback`, complaints, {
       client_name: 'W'.repeat(120),
       width: 320,
     });
-    const widthOf = (): Promise<number> => page.evaluate('document.documentElement.scrollWidth');
-    expect(await widthOf()).toBe(320);
+    const looksRight = async (words: string): Promise<void> => {
+      await page.getByText(words).first().waitFor();
+      expect(await page.evaluate('document.documentElement.scrollWidth'), words).toBe(320);
+      expect(await findingsOf(page), words).toEqual([]);
+    };
+    await looksRight('To continue with');
+    await typePassword(page, { ...ann, password: 'a wrong one' });
+    await page.getByRole('alert').waitFor();
+    await looksRight('To continue with');
     await typePassword(page, ann);
-    const allow = page.getByRole('button', { name: 'Allow' });
-    await allow.waitFor();
-    expect(await widthOf()).toBe(320);
-    await allow.click();
+    await looksRight('It gets access to');
+    await page.getByRole('button', { name: 'Allow' }).click();
     await page.locator('#done').waitFor();
     await page.goto(`${issuer}/account`);
-    await page.getByText('Signed in as').waitFor();
-    expect(await widthOf()).toBe(320);
+    await looksRight('Signed in as');
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click();
+    await looksRight('You are signed out');
+    await page.goto(`${issuer}/device`);
+    await looksRight('Code that the program shows');
     expect(complaints).toEqual([]);
   });
 });
