@@ -1,6 +1,7 @@
-import { array, assert, boolean, nat, property } from 'fast-check';
+import { array, assert, boolean, constantFrom, nat, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { KeyedLink, KeyedRing } from './keyed-ring.ts';
+import { Pieces } from './pieces.ts';
 import { Link, Ring } from './ring.ts';
 import { SlotTable } from './slot-table.ts';
 
@@ -120,5 +121,39 @@ describe('a slot table', () => {
     const table = new SlotTable<string>();
     table.add('one');
     for (const handle of [0, 1, -1, 0.5, 2 ** 52, Number.NaN]) expect(table.take(handle)).toBeUndefined();
+  });
+});
+
+describe('pieces', () => {
+  const numbered = (length: number, number: number): Buffer => Buffer.alloc(length, number);
+
+  it('are all there, in order, and few for their bytes', () => {
+    assert(
+      property(array(constantFrom(0, 1, 20, 1_023, 1_024, 5_000), { maxLength: 300 }), (lengths) => {
+        const came = lengths.map(numbered);
+        const pieces = new Pieces(...came.slice(0, 2));
+        for (const piece of came.slice(2)) pieces.add(piece);
+        const all = Buffer.concat(came);
+        expect(pieces.bytes).toBe(all.length);
+        expect(pieces.joined().equals(all)).toBe(true);
+        expect(Buffer.concat(pieces.all).equals(all)).toBe(true);
+        expect(pieces.all.length).toBeLessThanOrEqual((2 * all.length) / 1_024 + 1);
+      }),
+    );
+  });
+
+  it('go on after they were looked at', () => {
+    const pieces = new Pieces(Buffer.from('a'));
+    expect(pieces.joined().toString()).toBe('a');
+    pieces.add(Buffer.from('b'));
+    expect(pieces.joined().toString()).toBe('ab');
+  });
+
+  it('that are small are copied', () => {
+    const piece = Buffer.from('a');
+    const pieces = new Pieces(piece);
+    piece.write('b');
+    pieces.add(piece);
+    expect(pieces.joined().toString()).toBe('ab');
   });
 });

@@ -1,5 +1,6 @@
 /** One HTTP request, with what all requests have in common: refusals, exceptions, reading the body, the answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Pieces } from '@omnibus/collections';
 import {
   errorText,
   fault,
@@ -34,6 +35,7 @@ export interface Gate {
 /** Default of `Retry-After`, in seconds. */
 const retrySeconds = 1;
 const retryable = new Set([429, 503]);
+const nothing = Buffer.alloc(0);
 const revoked = fault('auth.invalid', 'the credential of this request was revoked while its body was sent');
 
 export class Arrival {
@@ -136,13 +138,14 @@ export class Arrival {
       bodies,
     } = this.#gate;
     const declared = Number(request.headers['content-length']);
-    const chunks: Buffer[] = [];
+    /** Nearly every body comes in one piece. */
+    let held: Buffer | Pieces = nothing;
     let bytes = 0;
     let lease: ReturnType<ByteBudget['lease']> | undefined;
     let isRefused = false;
     const refuse = (gatewayFault: GatewayFault): void => {
       isRefused = true;
-      chunks.length = 0;
+      held = nothing;
       lease?.release();
       this.refuse(gatewayFault);
     };
@@ -160,7 +163,8 @@ export class Arrival {
         response.once('close', () => lease?.release());
       }
       if (lease?.add(chunk.length) === false) refuse(fault('gateway.busy'));
-      else chunks.push(chunk);
+      else if (held instanceof Pieces) held.add(chunk);
+      else held = held === nothing ? chunk : new Pieces(held, chunk);
     });
     request.on('end', () => {
       if (isRefused) return;
@@ -170,8 +174,8 @@ export class Arrival {
         this.challenge(revoked, errorText(undefined, toErrorObject(revoked)));
         return;
       }
-      const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
-      chunks.length = 0; // An idle connection keeps its last request, with what listens to it.
+      const body = held instanceof Pieces ? held.joined() : held;
+      held = nothing; // An idle connection keeps its last request, with what listens to it.
       try {
         done(body);
       } catch (error) {

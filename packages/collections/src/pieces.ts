@@ -1,0 +1,56 @@
+/**
+ * Bytes that come in pieces, until all are there. A piece is an object of some hundred bytes beside its contents, and its sender chooses how small it is: small ones
+ * are copied into blocks, so that about as much memory is held as bytes have come.
+ */
+
+/** Smaller pieces are copied. */
+const smallBytes = 1_024;
+const blockBytes = 2_048;
+
+export class Pieces {
+  /** The number of bytes so far. */
+  bytes = 0;
+  readonly #all: Buffer[] = [];
+  /** Room for small pieces, of which the beginning is used. */
+  #block = Buffer.alloc(0);
+  #used = 0;
+
+  constructor(...first: readonly Buffer[]) {
+    for (const piece of first) this.add(piece);
+  }
+
+  /** A piece of some size is held as it is, so it must not change. */
+  add(piece: Buffer): void {
+    this.bytes += piece.length;
+    if (piece.length >= smallBytes) {
+      this.#close();
+      this.#all.push(piece);
+      return;
+    }
+    if (this.#used + piece.length > this.#block.length) {
+      this.#close();
+      this.#block = Buffer.allocUnsafe(blockBytes);
+    }
+    this.#used += piece.copy(this.#block, this.#used);
+  }
+
+  /** What has come, in order. */
+  get all(): readonly Buffer[] {
+    this.#close();
+    return this.#all;
+  }
+
+  /** What has come, in one. */
+  joined(): Buffer {
+    const { all } = this;
+    return all.length === 1 ? (all[0] as Buffer) : Buffer.concat(all);
+  }
+
+  /** What the block has goes to the others. The rest of it is used further. */
+  #close(): void {
+    if (this.#used === 0) return;
+    this.#all.push(this.#block.subarray(0, this.#used));
+    this.#block = this.#block.subarray(this.#used);
+    this.#used = 0;
+  }
+}
