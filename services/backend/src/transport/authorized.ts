@@ -2,6 +2,7 @@
  * Sends HTTP requests with credentials. A request that the server refuses for its credentials is sent again with others, and where these had only been
  * found, once more with those that are obtained then: a 401 in answer to the request itself says that it was not executed (RFC 9110, 15.5.2).
  */
+import { Pieces } from '@omnibus/collections';
 import {
   CredentialProblem,
   readChallenge,
@@ -171,8 +172,7 @@ class Watched implements Handler {
         readonly status: number;
         readonly headers: Headers;
         readonly message: string | undefined;
-        readonly chunks: Buffer[];
-        bytes: number;
+        readonly body: Pieces;
       }
     | undefined;
   #isOver = false;
@@ -201,7 +201,7 @@ class Watched implements Handler {
     const nonce = this.#noted === undefined ? undefined : headers['dpop-nonce'];
     if (typeof nonce === 'string') this.#noted?.(nonce);
     if (isRefusal(status, headers) || this.#isOwnRefusal(status, (name) => headers[name]))
-      this.#refusal = { status, headers, message, chunks: [], bytes: 0 };
+      this.#refusal = { status, headers, message, body: new Pieces() };
     else this.#handler.onResponseStart?.(controller, status, headers, message);
   }
 
@@ -211,8 +211,7 @@ class Watched implements Handler {
       this.#handler.onResponseData?.(controller, chunk);
       return;
     }
-    refusal.bytes += chunk.length;
-    if (refusal.bytes <= maxKeptBytes) refusal.chunks.push(chunk);
+    if (refusal.body.bytes + chunk.length <= maxKeptBytes) refusal.body.add(chunk);
     else {
       this.#end(controller);
       controller.abort(new Error('the rest does not matter'));
@@ -231,13 +230,13 @@ class Watched implements Handler {
   #end(controller: Controller): void {
     const refusal = this.#refusal;
     if (refusal === undefined || this.#isOver) return;
-    const { status, headers, message, chunks } = refusal;
+    const { status, headers, message, body } = refusal;
     this.#isOver = true;
     this.#refused({
       header: (name) => headers[name],
       pass: () => {
         this.#handler.onResponseStart?.(controller, status, headers, message);
-        for (const chunk of chunks) this.#handler.onResponseData?.(controller, chunk);
+        for (const chunk of body.all) this.#handler.onResponseData?.(controller, chunk);
         this.#handler.onResponseEnd?.(controller, {});
       },
     });

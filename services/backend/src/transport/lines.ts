@@ -1,4 +1,5 @@
 /** Splits a stream of bytes into lines, and passes each on at once. */
+import { Pieces } from '@omnibus/collections';
 
 const newline = 10;
 
@@ -12,9 +13,8 @@ export interface LinesOptions {
 
 export class Lines {
   readonly #options: LinesOptions;
-  /** Bytes since the last newline, and how many there are. */
-  #partial: Buffer[] = [];
-  #partialBytes = 0;
+  /** Bytes since the last newline; undefined while there are none. */
+  #partial: Pieces | undefined;
   #isOver = false;
 
   constructor(options: LinesOptions) {
@@ -24,7 +24,7 @@ export class Lines {
   /** Drops the incomplete line; later bytes are ignored. */
   end(): void {
     this.#isOver = true;
-    this.#partial = [];
+    this.#partial = undefined;
   }
 
   read(chunk: Buffer): void {
@@ -32,17 +32,17 @@ export class Lines {
     let start = 0;
     for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, start)) {
       if (this.#isOver) return;
-      this.#partial.push(chunk.subarray(start, end));
-      const whole = this.#partial.length === 1 ? (this.#partial[0] as Buffer) : Buffer.concat(this.#partial);
-      this.#partial = [];
-      this.#partialBytes = 0;
+      let whole = chunk.subarray(start, end);
+      this.#partial?.add(whole);
+      whole = this.#partial?.joined() ?? whole;
+      this.#partial = undefined;
       if (!isBlank(whole)) line(whole);
       start = end + 1;
     }
     if (start === chunk.length || this.#isOver) return;
-    this.#partial.push(chunk.subarray(start));
-    this.#partialBytes += chunk.length - start;
-    if (this.#partialBytes <= maxBytes) return;
+    this.#partial ??= new Pieces();
+    this.#partial.add(chunk.subarray(start));
+    if (this.#partial.bytes <= maxBytes) return;
     this.end();
     tooLong();
   }

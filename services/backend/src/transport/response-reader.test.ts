@@ -32,6 +32,7 @@ function response(share: ReturnType<ReadingBudget['share']>, mediaType: string) 
     messages,
     state,
     reader,
+    controller,
     feed: (text: string) => reader.onResponseData(controller, Buffer.from(text)),
     end: () => reader.onResponseEnd(),
   };
@@ -101,4 +102,17 @@ it.each([
   reader.onResponseStart(controller, status, { 'retry-after': said });
   reader.onResponseEnd();
   expect([ended?.status, ended?.retryAfterMs]).toEqual([status, expected]);
+});
+
+it.each([
+  ['application/json', ''],
+  ['text/event-stream', 'data: '],
+])('an answer as %s that comes byte by byte is read', (mediaType, before) => {
+  const share = new ReadingBudget({ maxBytes: mb, onWait: () => undefined }).share();
+  const { messages, reader, controller, end } = response(share, mediaType);
+  const result = { text: 'ä'.repeat(3_000), lines: 'a\r\n' };
+  const bytes = Buffer.from(`${before}${JSON.stringify({ jsonrpc: '2.0', id: 1, result })}\r\n\r\n`);
+  for (const byte of bytes) reader.onResponseData(controller, Buffer.from([byte]));
+  end();
+  expect(messages).toEqual([{ jsonrpc: '2.0', id: 1, result }]);
 });

@@ -7,6 +7,7 @@
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import { StringDecoder } from 'node:string_decoder';
 import type { Dispatcher } from 'undici';
+import { Pieces } from '@omnibus/collections';
 import { proxyRefused } from '@omnibus/lifecycle';
 import { insufficientScope, readChallenge, type Challenge } from '@omnibus/credentials';
 import { leastWireBytes, readAnswer, type JsonRpcId } from '@omnibus/protocol';
@@ -125,7 +126,18 @@ export function wasNotSent({ code }: NodeJS.ErrnoException): boolean {
   return code !== undefined && notConnected.has(code);
 }
 
+const nothing = Buffer.alloc(0);
 const released: EndedResponse = { status: 0, mediaType: '', errorBody: '' };
+
+/** Smaller parts of a line of events are joined. */
+const leastPart = 1_024;
+const lineFeed = 10;
+const carriageReturn = 13;
+
+interface Events {
+  readonly parser: EventSourceParser;
+  readonly decoder: StringDecoder;
+}
 
 export class ResponseReader implements RedirectHandler {
   /** Where the server has redirected the request to; undefined if it has not. */
@@ -136,9 +148,10 @@ export class ResponseReader implements RedirectHandler {
   #interim = 0;
   #response = released;
   #mode: 'json' | 'events' | 'error' | 'ignore' = 'ignore';
-  #chunks: Buffer[] = [];
+  /** What is held of the body; of a stream of events, the beginning of a line. Nearly every answer comes in one piece. */
+  #held: Buffer | Pieces = nothing;
   #bytes = 0;
-  #events: { readonly parser: EventSourceParser; readonly decoder: StringDecoder } | undefined;
+  #events: Events | undefined;
   /** Unpacks the body of a packed response. */
   #unpacker: Unpacker | undefined;
   #isOver = false;
@@ -211,28 +224,45 @@ export class ResponseReader implements RedirectHandler {
       this.#unpacker.write(chunk);
       return;
     }
-    this.#bytes += chunk.length;
     if (this.#events !== undefined) {
-      const before = this.#messages;
-      this.#events.parser.feed(this.#events.decoder.write(chunk));
-      // The complete message has been passed on, and the rest of the chunk is small.
-      if (this.#messages !== before) this.#endReading();
-      else if (this.#messages === 0 && this.#bytes > keptErrorBody && this.#response.mediaType !== 'text/event-stream')
-        this.#stopReading();
-      else if (this.#bytes > smallBytes) this.#hold(source, chunk.length);
+      this.#readEvents(this.#events, source, chunk);
       return;
     }
-    if (this.#mode === 'json') {
-      if (this.#bytes > this.#limits.maxUpstreamMessageBytes) {
-        this.#refuse(`its answer is larger than ${this.#limits.maxUpstreamMessageBytes} bytes`);
-      } else {
-        this.#chunks.push(chunk);
-        if (this.#bytes > smallBytes) this.#hold(source, chunk.length);
-      }
+    this.#bytes += chunk.length;
+    if (this.#mode === 'json' && this.#bytes > this.#limits.maxUpstreamMessageBytes) {
+      this.#refuse(`its answer is larger than ${this.#limits.maxUpstreamMessageBytes} bytes`);
       return;
     }
-    if (this.#mode === 'error') this.#chunks.push(chunk);
-    if (this.#bytes > keptErrorBody) this.#stopReading();
+    if (this.#held instanceof Pieces) this.#held.add(chunk);
+    else if (this.#mode !== 'ignore') this.#held = this.#held === nothing ? chunk : new Pieces(this.#held, chunk);
+    if (this.#mode !== 'json') {
+      if (this.#bytes > keptErrorBody) this.#stopReading();
+    } else if (this.#bytes > smallBytes) this.#hold(source, chunk.length);
+  }
+
+  #readEvents({ parser, decoder }: Events, source: Pick<Dispatcher.DispatchController, 'pause'>, chunk: Buffer): void {
+    const bytes = this.#joinedWith(chunk);
+    if (bytes === undefined) return;
+    this.#bytes += bytes.length;
+    const before = this.#messages;
+    parser.feed(decoder.write(bytes));
+    // The complete message has been passed on, and the rest of the chunk is small.
+    if (this.#messages !== before) this.#endReading();
+    else if (this.#messages === 0 && this.#bytes > keptErrorBody && this.#response.mediaType !== 'text/event-stream')
+      this.#stopReading();
+    else if (this.#bytes > smallBytes) this.#hold(source, bytes.length);
+  }
+
+  /** The parser keeps each part of a line as a text of its own, so small parts are joined before. @returns undefined while they are few and the line goes on. */
+  #joinedWith(chunk: Buffer): Buffer | undefined {
+    const goesOn = chunk.length < leastPart && !chunk.includes(lineFeed) && !chunk.includes(carriageReturn);
+    if (this.#held === nothing && !goesOn) return chunk;
+    const held = this.#held instanceof Pieces ? this.#held : new Pieces();
+    this.#held = held;
+    held.add(chunk);
+    if (goesOn && held.bytes < leastPart) return undefined;
+    this.#held = nothing;
+    return held.joined();
   }
 
   /** An endless page must not occupy a connection. */
@@ -252,8 +282,9 @@ export class ResponseReader implements RedirectHandler {
     if (this.#isOver) return;
     const observer = this.#observer;
     // A large answer is not joined for good. What is no answer, or may be a wrong one, is read below.
-    const isLarge = this.#mode === 'json' && this.#chunks.length > 1 && this.#bytes >= leastWireBytes;
-    const answer = isLarge ? readAnswer(this.#chunks, this.#limits) : undefined;
+    const held = this.#held;
+    const isLarge = this.#mode === 'json' && held instanceof Pieces && this.#bytes >= leastWireBytes;
+    const answer = isLarge ? readAnswer(held.all, this.#limits) : undefined;
     if (answer !== undefined) {
       this.#isOver = true;
       const response = this.#response;
@@ -262,7 +293,7 @@ export class ResponseReader implements RedirectHandler {
       observer.ended(response);
       return;
     }
-    const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks);
+    const body = held instanceof Pieces ? held.joined() : held;
     if (this.#mode === 'json' && body.length > 0) this.#hear(body);
     const ended =
       this.#mode === 'error'
@@ -346,7 +377,7 @@ export class ResponseReader implements RedirectHandler {
     this.#unpacker = undefined;
     this.#observer = silentObserver;
     this.#controller = undefined;
-    this.#chunks = [];
+    this.#held = nothing;
     this.#events = undefined;
   }
 

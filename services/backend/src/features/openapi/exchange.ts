@@ -1,5 +1,6 @@
 /** Sends one request over HTTP and reads its answer, within bounds of bytes, also of what a packed answer unpacks to. */
 import type { Dispatcher } from 'undici';
+import { Pieces } from '@omnibus/collections';
 import type { ApiAnswer } from '@omnibus/openapi';
 import { Reading, smallBytes, type ReadingShare } from '../../transport/reading-budget.ts';
 import { RedirectFollower } from '../../transport/redirect-follower.ts';
@@ -57,8 +58,7 @@ class AnswerReader implements Handler {
   #controller: Controller | undefined;
   #status = 0;
   #headers: Headers = {};
-  #chunks: Buffer[] = [];
-  #bytes = 0;
+  #body = new Pieces();
   #unpacker: Unpacker | undefined;
   #reading: Reading | undefined;
   #isOver = false;
@@ -118,14 +118,13 @@ class AnswerReader implements Handler {
 
   #take(chunk: Buffer, controller: Controller): void {
     if (this.#isOver) return;
-    this.#bytes += chunk.length;
-    if (this.#bytes > this.#maxBytes) {
+    this.#body.add(chunk);
+    if (this.#body.bytes > this.#maxBytes) {
       this.abort(new ExchangeProblem(`its answer is larger than ${this.#maxBytes} bytes`));
       return;
     }
-    this.#chunks.push(chunk);
-    if (this.#share === undefined || this.#bytes <= smallBytes) return;
-    const added = this.#reading === undefined ? this.#bytes : chunk.length;
+    if (this.#share === undefined || this.#body.bytes <= smallBytes) return;
+    const added = this.#reading === undefined ? this.#body.bytes : chunk.length;
     // An answer that may be read on continues in a later turn, since it may end at once and let the next one continue.
     this.#reading ??= new Reading(this.#share, () => setImmediate(() => (this.#unpacker ?? controller).resume()));
     if (!this.#reading.add(added)) (this.#unpacker ?? controller).pause();
@@ -133,7 +132,7 @@ class AnswerReader implements Handler {
 
   #done(): void {
     if (this.#isOver) return;
-    const answer = { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks) };
+    const answer = { status: this.#status, headers: this.#headers, body: this.#body.joined() };
     this.#release();
     this.#end.resolve(answer);
   }
@@ -149,6 +148,6 @@ class AnswerReader implements Handler {
     this.#isOver = true;
     this.#unpacker?.stop();
     this.#reading?.end();
-    [this.#unpacker, this.#reading, this.#controller, this.#chunks] = [undefined, undefined, undefined, []];
+    [this.#unpacker, this.#reading, this.#controller, this.#body] = [undefined, undefined, undefined, new Pieces()];
   }
 }
