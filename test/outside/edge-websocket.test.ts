@@ -1,6 +1,7 @@
 /** Faults of clients on a WebSocket that are possible over HTTP as well have the same results. */
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
@@ -143,6 +144,27 @@ describe('a frame', () => {
     socket.on('data', () => socket.write(frame(0x88, Buffer.from([code >> 8, code & 0xff]))));
     expect(await closed).toBe(code);
     expect(await refused(reason)).toBe(before + 1);
+  });
+
+  it('that comes byte by byte ends the connection, since each of its pieces takes more than its byte, and is counted', async () => {
+    const before = await refused('message.invalid');
+    const { socket, closed } = await opened();
+    const code = Buffer.from([1_008 >> 8, 1_008 & 0xff]);
+    const said: Buffer[] = [];
+    socket.setNoDelay(true).on('end', () => socket.end());
+    socket.on('data', (chunk: Buffer) => {
+      said.push(chunk);
+      socket.write(frame(0x88, code));
+    });
+    const whole = frame(0x81, Buffer.alloc(50_000, 0x20));
+    for (let at = 0; at < 20_000 && said.length === 0; at += 1) {
+      socket.write(whole.subarray(at, at + 1));
+      // The gateway is in this process, and reads it now.
+      await setImmediate();
+    }
+    expect(said).not.toEqual([]);
+    expect(await closed).toBe(1_008);
+    expect(await refused('message.invalid')).toBe(before + 1);
   });
 
   it('that is never complete ends the connection after the time limit of a request, whatever else is sent meanwhile', async () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { Agent, createServer, request as send } from 'node:http';
+import { Agent, createServer, request as send, type IncomingMessage } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { maxSmallBodyBytes, readSmallBody } from './small-body.ts';
 
 /** A server that answers the length of a body, or 413, and what became of each request. */
@@ -43,6 +43,19 @@ it('a body is read, and one that is too long is refused; the connection serves t
     await post(500_000),
     await post(3),
   ]).toEqual(['200 0', `200 ${maxSmallBodyBytes}`, '413 undefined', '413 undefined', '200 3']);
+});
+
+it('a body that comes byte by byte is read, and is not held as an object for each byte', async () => {
+  const { port } = await serve();
+  const concat = vi.spyOn(Buffer, 'concat');
+  onTestFinished(() => concat.mockRestore());
+  const post = send({ port, method: 'POST', agent: false });
+  for (let byte = 0; byte < 10_000; byte += 1) post.write('x');
+  const answered = once(post, 'response');
+  post.end();
+  const [answer] = (await answered) as [IncomingMessage];
+  expect(await once(answer.setEncoding('utf8'), 'data')).toEqual(['10000']);
+  expect(Math.max(...concat.mock.calls.map(([pieces]) => pieces.length))).toBeLessThan(100);
 });
 
 it('whoever sends on and on is answered, and then cut off', async () => {

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Pieces } from '@omnibus/collections';
 
 /** Bound on a form, and on most requests to the admin port. */
 export const maxSmallBodyBytes = 16 * 1024;
@@ -14,15 +15,15 @@ const cutBytes = 1024 * 1024;
  */
 export function readSmallBody(request: IncomingMessage, mostBytes = maxSmallBodyBytes): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    const body = new Pieces();
     let bytes = 0;
     request.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes <= mostBytes) chunks.push(chunk);
+      if (bytes <= mostBytes) body.add(chunk);
       else resolve(undefined);
       if (bytes > Math.max(cutBytes, 8 * mostBytes)) request.destroy();
     });
-    request.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
+    request.on('end', () => resolve(body.joined().toString('utf8')));
     request.on('error', reject);
     request.on('close', () => reject(new Error('the client left before the end of its request')));
   });

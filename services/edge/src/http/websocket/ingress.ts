@@ -42,6 +42,9 @@ const policyViolation = 1008;
 const pingMs = 30_000;
 /** Prefix of the error codes of `ws` about frames, and the code about their length. */
 const brokenFrame = 'WS_ERR_';
+/** Each chunk of a frame that is not complete takes some hundred bytes beside its own, so a frame of the full size may not come in much smaller ones. */
+const meanChunkBytes = 512;
+const leastChunks = 1_024;
 const tooLarge = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
 
 export class WebSocketIngress {
@@ -53,14 +56,20 @@ export class WebSocketIngress {
 
   constructor(options: WebSocketOptions) {
     this.#options = options;
-    const { base } = options;
+    const {
+      base,
+      gate: {
+        limits: { maxBodyBytes },
+      },
+    } = options;
     this.#noSuchPath = fault(
       'http.path_unknown',
       `WebSockets are served at ${base}/ws, ${base}/ws/<server> and ${base}/ws/<profile>`,
     );
     this.#server = new WebSocketServer({
       noServer: true,
-      maxPayload: options.gate.limits.maxBodyBytes,
+      maxPayload: maxBodyBytes,
+      maxBufferedChunks: Math.max(leastChunks, maxBodyBytes / meanChunkBytes),
       perMessageDeflate: false,
       autoPong: false,
       handleProtocols: (asked) => (asked.has(subprotocol) ? subprotocol : false),
