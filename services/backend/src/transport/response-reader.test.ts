@@ -83,6 +83,44 @@ it('a body of another type that may be events is read no further after 64 KiB wi
 });
 
 it.each([
+  ['begins with a large message', `data: {"text":"${'x'.repeat(100_000)}`, '"}\n\n', [{ text: 'x'.repeat(100_000) }]],
+  ['has comments alone for a long time', ': nothing yet\n\n'.repeat(10_000), 'data: {}\n\n', [{}]],
+])('a body of another type that %s is a stream of events', (_what, beginning, rest, expected) => {
+  const share = new ReadingBudget({ maxBytes: mb, onWait: () => undefined }).share();
+  const { messages, state, feed } = response(share, 'text/plain');
+  for (let at = 0; at < beginning.length; at += 16_384) feed(beginning.slice(at, at + 16_384));
+  feed(rest);
+  expect([state.isAborted, messages]).toEqual([false, expected]);
+});
+
+it.each([': ping\n\n', ': ping\r\n\r\n', ':\n', 'id: 7\n\n'])(
+  'however often a quiet stream says %j, it takes no room from large answers, and a large message of it does',
+  (text) => {
+    const budget = new ReadingBudget({ maxBytes: mb, onWait: () => undefined });
+    const { feed } = response(budget.share(), 'text/event-stream');
+    for (let count = 0; count < 50_000; count += 1) feed(text);
+    expect(budget.bytes).toBe(0);
+    feed(`data: ${'x'.repeat(200_000)}`);
+    expect(budget.bytes).toBeGreaterThan(100_000);
+  },
+);
+
+it('an event may have many lines, which all count', () => {
+  const share = new ReadingBudget({ maxBytes: mb, onWait: () => undefined }).share();
+  const invalid: string[] = [];
+  const reader = new ResponseReader(
+    { ...silentObserver, invalid: (problem) => invalid.push(problem) },
+    { ...defaultLimits, maxUpstreamMessageBytes: 100_000 },
+    share,
+  );
+  const controller = { abort: () => undefined, pause: () => undefined } as unknown as Dispatcher.DispatchController;
+  reader.onRequestStart(controller);
+  reader.onResponseStart(controller, 200, { 'content-type': 'text/event-stream' });
+  for (let count = 0; count < 101; count += 1) reader.onResponseData(controller, Buffer.from('data:\n'.repeat(170)));
+  expect(invalid).toEqual(['it sent an event larger than 100000 bytes']);
+});
+
+it.each([
   [429, '1', 1_000],
   [503, '120', 120_000],
   [429, 'Thu, 01 Jan 1970 00:00:00 GMT', 0],

@@ -134,6 +134,13 @@ const leastPart = 1_024;
 const lineFeed = 10;
 const carriageReturn = 13;
 
+/** The beginning of a line of a stream of events, which tells one without a Content-Type from a page. */
+const lineOfEvents = /^\uFEFF?(?:data|event|id|retry)?:/m;
+/** Comments keep a quiet stream open, for weeks. */
+const comments = /^(?:(?::[^\r\n]*)?[\r\n])+$/;
+/** The end of an event, after which nothing is held. */
+const emptyLine = /(?:\n\r?\n|\r\r)$/;
+
 interface Events {
   readonly parser: EventSourceParser;
   readonly decoder: StringDecoder;
@@ -150,8 +157,11 @@ export class ResponseReader implements RedirectHandler {
   #mode: 'json' | 'events' | 'error' | 'ignore' = 'ignore';
   /** What is held of the body; of a stream of events, the beginning of a line. Nearly every answer comes in one piece. */
   #held: Buffer | Pieces = nothing;
+  /** Of the body; of a stream of events, those since an event ended. */
   #bytes = 0;
   #events: Events | undefined;
+  /** Whether it is known to be a stream of events. */
+  #hasEvents = false;
   /** Unpacks the body of a packed response. */
   #unpacker: Unpacker | undefined;
   #isOver = false;
@@ -213,6 +223,7 @@ export class ResponseReader implements RedirectHandler {
   #readAs(status: number, mediaType: string): void {
     const isEvents =
       mediaType === 'text/event-stream' || (status < 300 && this.#observer.readsAsEvents?.(mediaType) === true);
+    this.#hasEvents = mediaType === 'text/event-stream';
     if (isEvents) this.#events = { parser: this.#createParser(), decoder: new StringDecoder('utf8') };
     this.#mode = isEvents ? 'events' : mediaType === 'application/json' ? 'json' : 'ignore';
   }
@@ -243,13 +254,19 @@ export class ResponseReader implements RedirectHandler {
   #readEvents({ parser, decoder }: Events, source: Pick<Dispatcher.DispatchController, 'pause'>, chunk: Buffer): void {
     const bytes = this.#joinedWith(chunk);
     if (bytes === undefined) return;
-    this.#bytes += bytes.length;
+    const text = decoder.write(bytes);
+    this.#hasEvents ||= lineOfEvents.test(text);
+    // Nothing is held of comments.
+    if (!this.#hasEvents || this.#bytes > 0 || !comments.test(text)) this.#bytes += bytes.length;
     const before = this.#messages;
-    parser.feed(decoder.write(bytes));
-    // The complete message has been passed on, and the rest of the chunk is small.
+    parser.feed(text);
+    // What was held has been passed on, and the rest of the chunk is small.
     if (this.#messages !== before) this.#endReading();
-    else if (this.#messages === 0 && this.#bytes > keptErrorBody && this.#response.mediaType !== 'text/event-stream')
-      this.#stopReading();
+    else if (!this.#hasEvents) {
+      if (this.#bytes > keptErrorBody) this.#stopReading();
+    } else if (emptyLine.test(text.slice(-3))) this.#endReading();
+    else if (this.#bytes > this.#limits.maxUpstreamMessageBytes)
+      this.#refuse(`it sent an event larger than ${this.#limits.maxUpstreamMessageBytes} bytes`);
     else if (this.#bytes > smallBytes) this.#hold(source, bytes.length);
   }
 
@@ -392,11 +409,6 @@ export class ResponseReader implements RedirectHandler {
         if (isEventId(id)) this.#observer.eventId(id);
       },
       onRetry: (ms) => this.#observer.retry(ms),
-      onError: ({ type }) => {
-        if (type === 'max-buffer-size-exceeded')
-          this.#refuse(`it sent an event larger than ${this.#limits.maxUpstreamMessageBytes} bytes`);
-      },
-      maxBufferSize: this.#limits.maxUpstreamMessageBytes,
     });
   }
 
