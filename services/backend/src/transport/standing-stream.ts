@@ -98,8 +98,9 @@ export class StandingStream {
         return true;
       },
       message: (value) => {
-        this.#stands(attempt);
-        this.#reconnecting.isWell();
+        if (attempt.otherType !== undefined) this.#stands(attempt);
+        // A JSON text in its place is no stream, and has no events.
+        if (attempt.stands) this.#reconnecting.isWell();
         message(value);
       },
       invalid,

@@ -21,6 +21,8 @@ interface Posted {
   say(message: JsonObject): void;
   /** Writes an event. @param event its type. */
   write(data: string, event?: string): void;
+  /** Writes a part of the body. */
+  text(body: string): void;
   end(): void;
 }
 
@@ -28,6 +30,7 @@ function connected() {
   const posted: Posted[] = [];
   const failed: (readonly [JsonRpcId, RequestFailure])[] = [];
   const gone: string[] = [];
+  const missed: string[] = [];
   const repairs = new RepairCounts();
   const transport = new StreamableHttpTransport(
     {
@@ -44,8 +47,8 @@ function connected() {
             pause: () => undefined,
             resume: () => undefined,
           } as unknown as Dispatcher.DispatchController;
-          const write = (data: string, event = 'message'): void =>
-            handler.onResponseData?.(given, Buffer.from(`event: ${event}\ndata: ${data}\n\n`));
+          const text = (body: string): void => handler.onResponseData?.(given, Buffer.from(body));
+          const write = (data: string, event = 'message'): void => text(`event: ${event}\ndata: ${data}\n\n`);
           const each: Posted = {
             body: JSON.parse((body ?? '{}') as string) as JsonObject,
             session: (headers as Record<string, string>)['mcp-session-id'],
@@ -61,6 +64,7 @@ function connected() {
             },
             say: (message) => write(JSON.stringify({ jsonrpc: '2.0', ...message })),
             write,
+            text,
             end: () => handler.onResponseEnd?.(given, {}),
           };
           handler.onRequestStart?.(given, {});
@@ -73,7 +77,7 @@ function connected() {
       message: () => undefined,
       requestFailed: (id, failure) => failed.push([id, failure]),
       sessionGone: () => gone.push('session'),
-      missed: () => undefined,
+      missed: () => missed.push('missed'),
       lost: (problem) => expect.fail(problem),
       takesAfterText: () => false,
       dropped: () => undefined,
@@ -87,7 +91,7 @@ function connected() {
     answer.say({ id: `question-${id}`, method: 'elicitation/create', params: {} });
     return answer;
   };
-  return { transport, posted, failed, gone, repairs, call };
+  return { transport, posted, failed, gone, missed, repairs, call };
 }
 
 it('an answer that cannot be delivered ends its call, however many questions were dropped before', async () => {
@@ -210,6 +214,27 @@ it.each([
     expect(repairs.rows.map(({ repair }) => repair)).toEqual(expected);
   },
 );
+
+it('a JSON text in the place of the standing stream is no stream: it is asked for again with growing pauses, and nothing was missed', async () => {
+  const { transport, posted, missed } = connected();
+  transport.listen();
+  const answer = (): void => {
+    const stream = posted.at(-1) as Posted;
+    stream.begin(200, 'application/json');
+    stream.text('{"ok":true}');
+    stream.end();
+  };
+  answer();
+  for (const pauseMs of [1_000, 2_000, 4_000, 8_000]) {
+    const count = posted.length;
+    await vi.advanceTimersByTimeAsync(pauseMs - 100);
+    expect(posted.length).toBe(count);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(posted.length).toBe(count + 1);
+    answer();
+  }
+  expect(missed).toEqual([]);
+});
 
 /** A connection after its handshake, in the session `first`; the standing stream is the last that was posted. */
 function inSession() {
