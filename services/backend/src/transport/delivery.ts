@@ -29,12 +29,6 @@ interface Sent {
   readonly settled: () => void;
 }
 
-/**
- * Milliseconds in which a server may still answer a POST when nothing depends on that any more. Some never do, and each such POST would occupy a connection. It
- * is not closed at once, since the server may run what is to be done in its handler of the POST.
- */
-export const maxUnansweredMs = 10_000;
-
 const nothing = (): void => undefined;
 /** Pauses in milliseconds before an answer is posted again. */
 const pausesMs = [200, 1_000, 3_000];
@@ -58,10 +52,7 @@ export class Delivery {
   close(): void {
     this.#isClosed = true;
     for (const timer of this.#timers) clearTimeout(timer);
-    if (this.#readers.size === 0) return;
-    setTimeout(() => {
-      for (const reader of this.#readers) reader.abort();
-    }, maxUnansweredMs).unref();
+    for (const reader of this.#readers) reader.letEnd();
   }
 
   #post(sent: Sent, pauses: readonly number[]): void {

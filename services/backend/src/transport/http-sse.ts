@@ -13,19 +13,13 @@ import {
   type JsonRpcRequest,
   type ServerTrouble,
 } from '@omnibus/protocol';
-import { Delivery, maxUnansweredMs, nameOf } from './delivery.ts';
+import { Delivery, nameOf } from './delivery.ts';
 import { lowerCased, usualHeaders, type HttpOptions } from './http-options.ts';
 import { connectionProblem, describeRedirect, describeStatus, hadNoCredentials } from './problems.ts';
 import { ResponseReader, silentObserver } from './response-reader.ts';
 import type { Transport, TransportObserver, UnusableQuestion } from './transport.ts';
 import { acceptedCodings } from './unpacker.ts';
 import { SignInWanted, Troubled, troubleOfStatus, UnusableStream } from './trouble.ts';
-
-/** A POST of a request that the server has not answered over HTTP. */
-interface OpenPost {
-  readonly reader: ResponseReader;
-  timer: NodeJS.Timeout | undefined;
-}
 
 export class HttpSseTransport implements Transport {
   readonly needsNoProbe = true;
@@ -38,8 +32,8 @@ export class HttpSseTransport implements Transport {
   readonly #url: URL;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #delivery: Delivery;
-  /** By the id of their request. */
-  readonly #posts = new Map<string | number, OpenPost>();
+  /** POSTs of requests that the server has not answered over HTTP, by the id of the request. */
+  readonly #posts = new Map<string | number, ResponseReader>();
   #stream: ResponseReader | undefined;
   /** The address to POST to; undefined until the server has named it. */
   #endpoint: URL | undefined;
@@ -147,7 +141,7 @@ export class HttpSseTransport implements Transport {
         ...silentObserver,
         ended: (response) => {
           const { status, errorBody } = response;
-          this.#forget(id);
+          this.#posts.delete(idKey(id));
           if (status < 300) return;
           this.#observer.requestFailed(id, {
             kind: 'refused',
@@ -159,7 +153,7 @@ export class HttpSseTransport implements Transport {
         },
         failed: (error, isSent) => {
           const problem = connectionProblem(error, isSent);
-          this.#forget(id);
+          this.#posts.delete(idKey(id));
           this.#observer.requestFailed(
             id,
             isSent
@@ -171,7 +165,7 @@ export class HttpSseTransport implements Transport {
       this.#options.limits,
       this.#options.reading,
     );
-    this.#posts.set(idKey(id), { reader, timer: undefined });
+    this.#posts.set(idKey(id), reader);
     this.#dispatch('POST', this.#endpoint, JSON.stringify(message), reader);
   }
 
@@ -190,23 +184,13 @@ export class HttpSseTransport implements Transport {
     }
   }
 
-  #forget(id: JsonRpcId): void {
-    clearTimeout(this.#posts.get(idKey(id))?.timer);
-    this.#posts.delete(idKey(id));
-  }
-
   send(message: JsonRpcMessage, settled?: () => void): void {
     this.#delivery.deliver(message, settled);
   }
 
   /** Its answer has come, or is not wanted any more. */
   abandon(id: JsonRpcId): void {
-    const post = this.#posts.get(idKey(id));
-    if (post === undefined) return;
-    post.timer ??= setTimeout(() => {
-      this.#posts.delete(idKey(id));
-      post.reader.abort();
-    }, maxUnansweredMs).unref();
+    this.#posts.get(idKey(id))?.letEnd();
   }
 
   agreed(): void {
@@ -220,10 +204,7 @@ export class HttpSseTransport implements Transport {
   close(): Promise<void> {
     this.#isClosed = true;
     this.#delivery.close();
-    for (const { reader, timer } of this.#posts.values()) {
-      clearTimeout(timer);
-      reader.abort();
-    }
+    for (const reader of this.#posts.values()) reader.abort();
     this.#posts.clear();
     this.#stream?.abort();
     return Promise.resolve();

@@ -29,6 +29,8 @@ export interface ResponseObserver {
   readonly sessionId?: string | undefined;
   /** Whether a body of another type is read as events; left out if none is. */
   readonly readsAsEvents?: ((mediaType: string) => boolean) | undefined;
+  /** Whether nothing waits for the rest of a stream of events; left out if something always does. */
+  readonly isOver?: boolean;
   /** The headers name another session. Called before `started`. */
   renamed?: ((status: number, session: string) => void) | undefined;
   message(value: unknown): void;
@@ -106,6 +108,11 @@ function refusalOf(status: number, mediaType: string, headers: ResponseHeaders):
   return { status, mediaType, errorBody: '', ...(status < 400 ? locationIn(headers) : waitIn(status, headers)) };
 }
 
+/**
+ * Milliseconds in which a server may still end a response when nothing depends on that any more. Some never do, and each such response would occupy a connection. It
+ * is not closed at once, since the server may run what is to be done in its handler of the request.
+ */
+const maxLeftMs = 10_000;
 const keptErrorBody = 64 * 1024;
 /** Bound on interim responses (1xx) before the real one. */
 const maxInterimResponses = 20;
@@ -165,6 +172,8 @@ export class ResponseReader implements RedirectHandler {
   /** Unpacks the body of a packed response. */
   #unpacker: Unpacker | undefined;
   #isOver = false;
+  /** Ends a response that nothing depends on any more. */
+  #left: NodeJS.Timeout | undefined;
   /** The number of complete messages so far. */
   #messages = 0;
   readonly #share: ReadingShare;
@@ -184,6 +193,16 @@ export class ResponseReader implements RedirectHandler {
     this.#isOver = true;
     this.#release();
     controller?.abort(new Error('abandoned'));
+  }
+
+  /** Nothing depends on the rest of the response: if the server does not end it within a while, it ends here. */
+  letEnd(): void {
+    if (this.#isOver) return;
+    this.#left ??= setTimeout(() => {
+      const [observer, response] = [this.#observer, this.#response];
+      this.abort();
+      observer.ended(response);
+    }, maxLeftMs).unref();
   }
 
   redirected(to: URL): void {
@@ -261,8 +280,10 @@ export class ResponseReader implements RedirectHandler {
     const before = this.#messages;
     parser.feed(text);
     // What was held has been passed on, and the rest of the chunk is small.
-    if (this.#messages !== before) this.#endReading();
-    else if (!this.#hasEvents) {
+    if (this.#messages !== before) {
+      this.#endReading();
+      if (this.#observer.isOver === true) this.letEnd();
+    } else if (!this.#hasEvents) {
       if (this.#bytes > keptErrorBody) this.#stopReading();
     } else if (emptyLine.test(text.slice(-3))) this.#endReading();
     else if (this.#bytes > this.#limits.maxUpstreamMessageBytes)
@@ -390,6 +411,7 @@ export class ResponseReader implements RedirectHandler {
 
   #release(): void {
     this.#reading?.end();
+    if (this.#left !== undefined) clearTimeout(this.#left);
     this.#unpacker?.stop();
     this.#unpacker = undefined;
     this.#observer = silentObserver;

@@ -323,3 +323,39 @@ it('the end of the transport closes the POST of a notification that is never ans
   vi.advanceTimersByTime(60_000);
   expect(notified.isAborted).toBe(true);
 });
+
+it('a stream that a server does not end after its answer is closed a while later, and one that it ends leaves no timer behind', () => {
+  const { failed, call } = connected();
+  const [answered, open, ended] = [call(1), call(2), call(3)];
+  answered.say({ id: 1, result: {} });
+  ended.say({ id: 3, result: {} });
+  ended.end();
+  expect(vi.getTimerCount()).toBe(1);
+  vi.advanceTimersByTime(5_000);
+  expect(answered.isAborted).toBe(false);
+  vi.advanceTimersByTime(60_000);
+  expect([answered, open, ended].map(({ isAborted }) => isAborted)).toEqual([true, false, false]);
+  expect(failed).toEqual([]);
+});
+
+it('a POST whose request was answered on the standing stream, and which is not answered itself, is closed a while later', () => {
+  const { transport, posted, failed } = connected();
+  transport.listen();
+  const [stream] = posted as [Posted];
+  stream.begin(200);
+  transport.request({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: {} });
+  const post = posted.at(-1) as Posted;
+  stream.say({ id: 1, result: {} });
+  expect(post.isAborted).toBe(false);
+  vi.advanceTimersByTime(60_000);
+  expect([post.isAborted, stream.isAborted, failed]).toEqual([true, false, []]);
+});
+
+it('the DELETE of a session that is never answered is closed a while later', async () => {
+  const { transport, posted } = inSession();
+  const closed = transport.close();
+  const deleted = posted.at(-1) as Posted;
+  await vi.advanceTimersByTimeAsync(60_000);
+  await closed;
+  expect(deleted.isAborted).toBe(true);
+});

@@ -165,6 +165,7 @@ export class StreamableHttpTransport implements Transport {
       if (open.isDoubtful) this.#options.limits.repairs?.note('deferred-answer', 'an empty stream');
       // Its HTTP 202 may come later.
       this.take(open);
+      open.reader?.letEnd();
     }
     this.observer.message(value, undefined);
   }
@@ -354,9 +355,11 @@ export class StreamableHttpTransport implements Transport {
   #deleteSession(): Promise<void> {
     if (this.#sessionId === undefined) return Promise.resolve();
     const { limits, reading } = this.#options;
-    return untilEnded((observer) =>
-      this.#dispatch('DELETE', undefined, this.#headers, new ResponseReader(observer, limits, reading)),
-    );
+    return untilEnded((observer) => {
+      const reader = new ResponseReader(observer, limits, reading);
+      reader.letEnd();
+      this.#dispatch('DELETE', undefined, this.#headers, reader);
+    });
   }
 }
 
