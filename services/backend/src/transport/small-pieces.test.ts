@@ -63,7 +63,7 @@ function lineOfProgram(): Feed {
   return (piece) => lines.read(piece);
 }
 
-const count = 200_000;
+const count = 100_000;
 
 it.each<readonly [string, string, () => Feed]>([
   ['a JSON body', '{"text":"', () => response('application/json')],
