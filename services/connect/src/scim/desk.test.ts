@@ -237,6 +237,15 @@ it('sign-ins at servers end when their user is deleted or renamed, not while it 
   expect(forgotten).toEqual(['ANN', 'anna']);
 });
 
+it('the former name of a renamed user is refused until another user gets it', async () => {
+  const id = await created(ann);
+  await desk.changeUser(of, id, replace('externalId', 'o-2'), undefined);
+  await expect.poll(() => isRefused('o-1')).toBe(true);
+  expect(isRefused('o-2')).toBe(false);
+  await created({ userName: 'ben', externalId: 'o-1' });
+  await expect.poll(() => isRefused('o-1')).toBe(false);
+});
+
 it('a store that does not answer is no missing user', async () => {
   const { entry } = await desk.createGroup(of, { displayName: 'eng' });
   const id = await created(ann);

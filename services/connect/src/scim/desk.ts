@@ -1,6 +1,6 @@
 /**
- * Acts of a provider on its directory. Every process refuses a deactivated or deleted user at once: its calls, sessions and
- * streams end, and the consents that it gave at the gateway's own authorization server are revoked.
+ * Acts of a provider on its directory. Every process refuses a deactivated or deleted user, and the former name of a renamed one, at once: its calls,
+ * sessions and streams end, and the consents that it gave at the gateway's own authorization server are revoked.
  */
 import { hash, randomBytes } from 'node:crypto';
 import { isConflict, type Blocks, type Directory, type StoredGroup, type StoredUser } from '@omnibus/bus';
@@ -64,7 +64,7 @@ const maxGroups = 2_000;
 const maxGroupsOfUser = 200;
 /** Tries of a change that other edges make at the same time. */
 const maxTries = 5;
-/** Deleted users are refused for so long; a token of a provider is valid for less. */
+/** Deleted users, and the former names of renamed ones, are refused for so long; a token of a provider is valid for less. */
 const deletedMs = 30 * 24 * 60 * 60_000;
 const idBytes = 12;
 
@@ -102,7 +102,8 @@ export class Desk {
       const entry: DirectoryUser = { ...wanted, kind: 'user', directory, id, created, groups, changed: Date.now() };
       // Before it is stored: if this process ends in between, the provider repeats its request.
       if (!entry.active && (known.active || isOther(of, known, entry))) await this.#end(of, entry);
-      if (isOther(of, known, entry)) await this.#leave(of, known);
+      // Nobody has the former name until another user gets it: neither its tokens nor its grants may last until then.
+      if (isOther(of, known, entry)) await this.#end(of, known, Date.now() + deletedMs);
       gone = entry.active ? await this.#goneRevision(of, entry) : undefined;
       return entry;
     });
@@ -347,7 +348,7 @@ export class Desk {
     await (until === undefined ? takeBack(of.issuer, gone.name) : this.#leave(of, user));
     log.info(
       { user: gone.name, tenant: of.tenant },
-      `a directory has ${until === undefined ? 'deactivated' : 'deleted'} a user`,
+      `a directory has ${until === undefined ? 'deactivated' : 'deleted or renamed'} a user`,
     );
   }
 
