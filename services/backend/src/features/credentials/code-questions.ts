@@ -35,6 +35,8 @@ interface CodeQuestionsOptions {
     principal: Principal,
     connection: Connection,
   ) => Promise<void>;
+  /** Ends what was stored while its user was removed. */
+  readonly undo: (server: ServerName, principal: Principal) => Promise<unknown>;
 }
 
 /** The answer of a caller without a code. No code has these letters. */
@@ -121,14 +123,16 @@ export class CodeQuestions {
 
   /** Checks the code. @returns its problem, for the caller. */
   async #confirm(server: ServerName, principal: Principal, said: string): Promise<string | undefined> {
-    const { confirmations, users: usersOf, keep } = this.#options;
+    const { confirmations, users: usersOf, keep, undo } = this.#options;
+    const over = `No sign-in to "${server}" waits for a code any more: ask again for the address, and sign in once more.`;
     const taken = await confirmations.take(server, principal, said);
     if (taken === 'wrong') return 'This is not the code that the page showed. Try again.';
     const users = usersOf(server);
-    if (taken === 'gone' || users === undefined || taken.url !== users.signIn.url)
-      return `No sign-in to "${server}" waits for a code any more: ask again for the address, and sign in once more.`;
+    if (taken === 'gone' || users === undefined || taken.url !== users.signIn.url) return over;
     await keep(users, server, principal, taken);
-    return undefined;
+    if (await confirmations.end(server, principal)) return undefined;
+    await undo(server, principal);
+    return over;
   }
 
   /** Revokes unused tokens at the issuer, without waiting. */

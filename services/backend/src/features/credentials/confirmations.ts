@@ -16,6 +16,8 @@ interface Pending {
   readonly tries: number;
   /** Milliseconds since 1970. */
   readonly until: number;
+  /** Its code was entered, and its connection is being stored. */
+  readonly isTaken?: true;
 }
 
 /** Letters and digits that are hard to confuse and do not form words. */
@@ -51,16 +53,23 @@ export class Confirmations {
   /** Whether a sign-in of that caller waits for its code. */
   async isWaited(server: ServerName, principal: Principal): Promise<boolean> {
     const kept = await this.#passing.get<Pending>(placeOf(server, principal));
-    return kept !== undefined && Date.now() < kept.value.until;
+    return kept !== undefined && isOpen(kept.value);
   }
 
-  /** Takes the connection, once. @returns it; `wrong` for another code, `gone` when none waits (any more). */
+  /**
+   * Takes the connection, once. Its record stays until the connection is stored (`end`), so that it is found if its user is removed meanwhile.
+   * @returns it; `wrong` for another code, `gone` when none waits (any more).
+   */
   async take(server: ServerName, principal: Principal, said: string): Promise<Connection | 'wrong' | 'gone'> {
     const place = placeOf(server, principal);
     const kept = await this.#passing.get<Pending>(place);
-    if (kept === undefined || Date.now() >= kept.value.until) return 'gone';
+    if (kept === undefined || !isOpen(kept.value)) return 'gone';
     const { value, revision } = kept;
-    if (isSame(value.code, said)) return (await this.#passing.take<Pending>(place, revision))?.connection ?? 'gone';
+    if (isSame(value.code, said)) {
+      const taken = { ...value, isTaken: true } satisfies Pending;
+      const isFirst = (await this.#passing.update(place, value.connection.issuer, taken, revision)) !== undefined;
+      return isFirst ? value.connection : 'gone';
+    }
     if (value.tries + 1 >= maxTries) {
       await this.#passing.remove(place);
       return 'gone';
@@ -77,7 +86,18 @@ export class Confirmations {
       return this.take(server, principal, '');
     return 'wrong';
   }
+
+  /** Called when a taken connection is stored. @returns false if its record was removed meanwhile, with the user or because the caller has given it up. */
+  async end(server: ServerName, principal: Principal): Promise<boolean> {
+    const place = placeOf(server, principal);
+    const kept = await this.#passing.get<Pending>(place);
+    if (kept?.value.isTaken !== true) return kept !== undefined;
+    return (await this.#passing.take(place, kept.revision)) !== undefined;
+  }
 }
+
+/** Whether its code can be entered. */
+const isOpen = ({ until, isTaken }: Pending): boolean => isTaken !== true && Date.now() < until;
 
 function placeOf(server: ServerName, principal: Principal): Place {
   return { purpose: 'pending', server, principal };

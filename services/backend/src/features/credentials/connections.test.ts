@@ -1,25 +1,48 @@
-/** The removal of a user, with unfinished sign-ins. */
+/** The removal of a user, with unfinished sign-ins, and with sign-ins that end meanwhile. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { Envelopes, FileStore, KeyRing, parseVaultKeys, placeOfSecret, Vault, type Fetch } from '@omnibus/credentials';
-import type { Principal, Who } from '@omnibus/protocol';
+import { MemoryBus } from '@omnibus/bus';
+import {
+  Envelopes,
+  FileStore,
+  KeyRing,
+  parseVaultKeys,
+  placeOfSecret,
+  sealAnswer,
+  Vault,
+  type Fetch,
+} from '@omnibus/credentials';
+import {
+  parseServerName,
+  signInName,
+  type ConnectReply,
+  type Principal,
+  type SessionKey,
+  type Who,
+} from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { Connections } from './connections.ts';
 import type { UserCredentials } from './server-credentials.ts';
+import { SignIns } from './sign-ins.ts';
 
 const [ann, ben] = ['p_ann', 'p_ben'] as readonly string[] as readonly [Principal, Principal];
 const issuer = 'https://login.example';
 const whoIs = (subject: string): Who => ({ subject, issuer }) as Who;
 
-/** An empty vault, until the test ends. */
-function newVault(): Vault {
+/** The file of a vault, until the test ends. */
+function newFile(): string {
   const folder = mkdtempSync(join(tmpdir(), 'omnibus-connections-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
+  return join(folder, 'vault');
+}
+
+/** An empty vault. */
+function newVault(store = new FileStore(newFile())): Vault {
   return new Vault(
-    new FileStore(join(folder, 'vault')),
+    store,
     new Envelopes(new KeyRing(parseVaultKeys([`a:${randomBytes(32).toString('base64')}`]))),
     () => undefined,
   );
@@ -146,4 +169,130 @@ it('a user of a directory is found in capital or small letters, in its own tenan
   expect(await connections.forget({ kind: 'forget', ...ofAcme })).toMatchObject({ count: 2 });
   expect((await vault.places()).map(({ principal }) => principal).toSorted()).toEqual(['p_longer', 'p_other']);
   expect(await passing.places()).toHaveLength(2);
+});
+
+type Act = (() => Promise<unknown>) | undefined;
+
+/** A store that lets something else happen, once, before it creates an entry, or after it has listed all. */
+class LateStore extends FileStore {
+  beforeCreation: Act;
+  afterList: Act;
+
+  override async create(...given: Parameters<FileStore['create']>): Promise<number> {
+    const act = this.beforeCreation;
+    this.beforeCreation = undefined;
+    await act?.();
+    return super.create(...given);
+  }
+
+  override async watch(...given: Parameters<FileStore['watch']>): ReturnType<FileStore['watch']> {
+    const watch = await super.watch(...given);
+    const act = this.afterList;
+    this.afterList = undefined;
+    if (act !== undefined) watch.close();
+    await act?.();
+    return watch;
+  }
+}
+
+/** The sign-in of Ann at a server, whose issuer redeems its code when `answer` is called. */
+async function signingIn(isProven: boolean) {
+  const [url, at, server] = ['https://server.example/mcp', 'https://issuer.example', parseServerName('one')];
+  const store = new LateStore(newFile());
+  const [vault, passing] = [newVault(store), newVault()];
+  const revoked: string[] = [];
+  const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const fetch: Fetch = async (address, { body } = {}) => {
+    const json = (value: object): Response => new Response(JSON.stringify(value), { status: 200 });
+    if (address.includes('oauth-protected-resource')) return json({ resource: url, authorization_servers: [at] });
+    if (address.includes('/.well-known/'))
+      return json({
+        issuer: at,
+        authorization_endpoint: `${at}/authorize`,
+        token_endpoint: `${at}/token`,
+        revocation_endpoint: `${at}/revoke`,
+        code_challenge_methods_supported: ['S256'],
+      });
+    if (address === `${at}/revoke`) revoked.push(new URLSearchParams(body).get('token') ?? '');
+    else asked.resolve();
+    if (address === `${at}/token`) await answered.promise;
+    return json({ access_token: 'access', refresh_token: 'refresh', token_type: 'Bearer' });
+  };
+  const client = { clientId: 'gateway', method: 'none' };
+  const users = {
+    signIn: { fetch, vault, url, issuer: at, client, clientDocument: undefined, scope: undefined, namesResource: true },
+    placeOf: (principal: Principal) => ({ purpose: 'connection', server, principal }),
+  } as unknown as UserCredentials;
+  const signIns = new SignIns({
+    bus: new MemoryBus(({ what }) => expect.fail(what)),
+    log: createLogger({ level: 'silent', format: 'json' }),
+    vault,
+    passing,
+    base: () => 'https://gateway.example',
+    users: () => users,
+    changed: () => Promise.resolve(),
+  });
+  const wanted = { resourceMetadata: undefined, scope: undefined, error: undefined };
+  const [who, until] = [whoIs('ann'), Date.now() + 10 * 60_000];
+  const ticket = { server, principal: ann, who, wanted, session: 's', elicitation: 'e', until };
+  await passing.put(placeOfSecret('ticket', 'ticket-ann'), '', ticket);
+  const left = await signIns.hear({ kind: 'begin', ticket: 'ticket-ann', principal: ann, browser: 'b', isProven });
+  const state = new URL((left as { readonly address: string }).address).searchParams.get('state') ?? '';
+  const sealed = (await sealAnswer(new URLSearchParams({ code: 'code-0123456789', state }))) ?? '';
+  const finishing = signIns.hear({ kind: 'finish', browser: 'b', state, sealed });
+  await asked.promise;
+  return {
+    store,
+    revoked,
+    finishing,
+    answer: () => answered.resolve(),
+    forget: () => signIns.hear({ kind: 'forget', subject: 'ann', issuer, principal: ann }),
+    enter: (code: string) =>
+      signIns.ask(server, wanted, {
+        method: 'tools/call',
+        params: { name: signInName, arguments: { code } },
+        context: {
+          principal: ann,
+          session: 's' as SessionKey,
+          capabilities: {},
+          standsAlone: false,
+          logLevel: undefined,
+          wantsProgress: false,
+          maxTimeMs: 1_000,
+        },
+      }),
+    stored: async () => [...(await vault.places()), ...(await passing.places())],
+  };
+}
+
+it.each([true, false])(
+  'a sign-in whose code is redeemed while its user is removed leaves nothing, and is revoked (proven by the browser: %j)',
+  async (isProven) => {
+    const { revoked, finishing, answer, forget, stored } = await signingIn(isProven);
+    expect(await forget()).toMatchObject({ kind: 'forgotten' });
+    answer();
+    await finishing;
+    expect([await stored(), revoked]).toEqual([[], ['refresh']]);
+  },
+);
+
+it('a sign-in that ends while its user is removed is found by the removal', async () => {
+  const { store, revoked, finishing, answer, forget, stored } = await signingIn(true);
+  store.afterList = () => {
+    answer();
+    return finishing;
+  };
+  expect(await forget()).toMatchObject({ kind: 'forgotten', count: 1 });
+  expect(await finishing).toMatchObject({ kind: 'done' });
+  expect([await stored(), revoked]).toEqual([[], ['refresh']]);
+});
+
+it('a sign-in whose code is entered while its user is removed leaves nothing', async () => {
+  const { store, revoked, finishing, answer, forget, enter, stored } = await signingIn(false);
+  answer();
+  const { code = '' } = (await finishing) as Extract<ConnectReply, { kind: 'done' }>;
+  store.beforeCreation = forget;
+  expect(await enter(code)).toMatchObject({ kind: 'result', result: { isError: true } });
+  expect(await stored()).toEqual([]);
+  expect(revoked).toContain('refresh');
 });

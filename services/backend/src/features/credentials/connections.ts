@@ -26,6 +26,8 @@ interface Unfinished {
 const unfinishedMs = 10 * 60_000;
 /** Bound on listed sign-ins, which are sent in one message. */
 const maxListed = 1_000;
+/** Looks of a removal, of which each follows one that has found unfinished sign-ins: only a user that goes on with them causes more than three. */
+const maxLooks = 5;
 
 /** The owner of a connection, as its record names it. */
 export function ownerOf({ subject, issuer }: Pick<Who, 'subject' | 'issuer'>): string {
@@ -49,6 +51,32 @@ type Forget = Extract<ConnectCommand, { kind: 'forget' }>;
 interface Found {
   readonly place: Place;
   readonly issuer: string | undefined;
+}
+
+interface Passing {
+  readonly place: Place;
+  readonly entry: Unfinished;
+}
+
+/** Unfinished sign-ins of a user at a server: else tokens would be stored for a user that is removed by then. */
+function begunIn(
+  passing: readonly Passing[],
+  command: Forget,
+  principals: ReadonlySet<string | undefined>,
+): readonly Found[] {
+  const { issuer, before = Infinity, except, tenant } = command;
+  const found: Found[] = [];
+  for (const { place, entry } of passing) {
+    if (entry.until - unfinishedMs >= before) continue;
+    const of = issuerOf(entry.who === undefined ? entry.connection?.owner : ownerOf(entry.who), command);
+    const principal = entry.principal ?? place.principal;
+    if (except !== undefined && principal === except) continue;
+    if (tenant !== undefined && (entry.who ?? entry.connection)?.tenant !== tenant && !principals.has(principal))
+      continue;
+    const isHis = of === undefined ? principals.has(principal) : issuer === undefined || of === issuer;
+    if (isHis) found.push({ place, issuer: of });
+  }
+  return found;
 }
 
 export class Connections {
@@ -113,7 +141,46 @@ export class Connections {
   }
 
   /** Ends all sign-ins of a removed user, including those of agents that acted for that user. */
-  async forget(command: Forget): Promise<ConnectReply> {
+  async forget(command: Forget, looks = maxLooks): Promise<ConnectReply> {
+    const { found, begun } = await this.#look(command);
+    const issuers = new Set([...found, ...begun].flatMap((each) => each.issuer ?? []));
+    if (command.issuer === undefined && issuers.size > 1)
+      return {
+        kind: 'failed',
+        problem: `several issuers have a user of that name, which may be several people: ${[...issuers].toSorted().join(', ')}`,
+      };
+    for (const { place } of begun) await this.drop(place);
+    // What these have stored before is found by the next look; what they store from now on they end themselves (`SignIns`).
+    if (begun.length > 0 && looks > 1) return this.forget(command, looks - 1);
+    let [count, notRevoked] = [0, 0];
+    for (const { place } of found) {
+      const done = await this.revoke({ server: place.server as ServerName, principal: place.principal as Principal });
+      if (done.kind !== 'revoked') continue;
+      count += 1;
+      if (done.isRevoked !== true) notRevoked += 1;
+    }
+    return { kind: 'forgotten', count, notRevoked };
+  }
+
+  /** What a user has connected, and has begun to connect. */
+  async #look(command: Forget): Promise<{ readonly found: readonly Found[]; readonly begun: readonly Found[] }> {
+    const { principal, before = Infinity } = command;
+    // In this order: what moves to the other vault meanwhile is in one of the two lists.
+    const passing = await this.#readPassing();
+    const { found, unreadable } = await this.#connected(command);
+    // The request may lack the id or the tenant of the user, which are in the principal.
+    const principals = new Set([principal, ...found.map(({ place }) => place.principal)]);
+    // The date of a connection that cannot be decrypted is unknown.
+    const lost = before === Infinity ? unreadable.filter((place) => principals.has(place.principal)) : [];
+    return {
+      found: [...found, ...lost.map((place) => ({ place, issuer: undefined }))],
+      begun: begunIn(passing, command, principals),
+    };
+  }
+
+  async #connected(
+    command: Forget,
+  ): Promise<{ readonly found: readonly Found[]; readonly unreadable: readonly Place[] }> {
     const { issuer, principal, before = Infinity, except, tenant } = command;
     const found: Found[] = [];
     const unreadable: Place[] = [];
@@ -126,52 +193,21 @@ export class Connections {
       else if (of === undefined ? place.principal === principal : issuer === undefined || of === issuer)
         if (kept.value.since < before) found.push({ place, issuer: of });
     }
-    // The request may lack the id or the tenant of the user, which are in the principal.
-    const principals = new Set([principal, ...found.map(({ place }) => place.principal)]);
-    // The date of a connection that cannot be decrypted is unknown.
-    if (before === Infinity)
-      found.push(
-        ...unreadable.filter((place) => principals.has(place.principal)).map((place) => ({ place, issuer: undefined })),
-      );
-    const begun = await this.#unfinished(command, principals);
-    const issuers = new Set([...found, ...begun].flatMap((each) => each.issuer ?? []));
-    if (issuer === undefined && issuers.size > 1)
-      return {
-        kind: 'failed',
-        problem: `several issuers have a user of that name, which may be several people: ${[...issuers].toSorted().join(', ')}`,
-      };
-    for (const { place } of begun) await this.#drop(place);
-    let [count, notRevoked] = [0, 0];
-    for (const { place } of found) {
-      const done = await this.revoke({ server: place.server as ServerName, principal: place.principal as Principal });
-      if (done.kind !== 'revoked') continue;
-      count += 1;
-      if (done.isRevoked !== true) notRevoked += 1;
-    }
-    return { kind: 'forgotten', count, notRevoked };
+    return { found, unreadable };
   }
 
-  /** Unfinished sign-ins of a user at a server: else tokens would be stored for a user that is removed by then. */
-  async #unfinished(command: Forget, principals: ReadonlySet<string | undefined>): Promise<readonly Found[]> {
-    const { issuer, before = Infinity, except, tenant } = command;
+  async #readPassing(): Promise<readonly Passing[]> {
     const { passing } = this.#options;
-    const found: Found[] = [];
+    const all: Passing[] = [];
     for (const place of await passing.places()) {
-      if (place.purpose === 'client') continue;
-      const entry = (await passing.get<Unfinished>(place))?.value;
-      if (entry === undefined || entry.until - unfinishedMs >= before) continue;
-      const of = issuerOf(entry.who === undefined ? entry.connection?.owner : ownerOf(entry.who), command);
-      const principal = entry.principal ?? place.principal;
-      if (except !== undefined && principal === except) continue;
-      if (tenant !== undefined && (entry.who ?? entry.connection)?.tenant !== tenant && !principals.has(principal))
-        continue;
-      const isHis = of === undefined ? principals.has(principal) : issuer === undefined || of === issuer;
-      if (isHis) found.push({ place, issuer: of });
+      const entry = place.purpose === 'client' ? undefined : (await passing.get<Unfinished>(place))?.value;
+      if (entry !== undefined) all.push({ place, entry });
     }
-    return found;
+    return all;
   }
 
-  async #drop(place: Place): Promise<void> {
+  /** Ends an unfinished sign-in, with its tokens if it has some. */
+  async drop(place: Place): Promise<void> {
     const { passing, users } = this.#options;
     const entry = await passing.take<Unfinished>(place);
     const signIn = entry?.connection === undefined ? undefined : users(place.server as ServerName)?.signIn;

@@ -4,7 +4,8 @@
  * to be the caller's, otherwise after the caller has entered the code that the page showed (`confirmations.ts`).
  *
  * A sign-in is no actor of one process: each of its steps may come to another backend worker, so its state is one encrypted record of the shared vault, and
- * taking the record decides which worker makes the step.
+ * taking or marking the record decides which worker makes the step. A marked record stays until what follows is stored: if its user is removed meanwhile, the
+ * record is dropped (`Connections.forget`), and the step ends what it has stored.
  *
  *            begin               finish                        code
  *   ticket --------> leaving ------------> ended, pending -------------> connection
@@ -99,6 +100,8 @@ interface Leaving extends Pick<Ticket, 'server' | 'principal' | 'who' | 'session
   readonly browser: string;
   /** The ticket that the sign-in was begun with; left out by versions that used it up then. */
   readonly ticket?: string;
+  /** The issuer's answer is being redeemed. */
+  readonly isRedeemed?: true;
 }
 
 /** The outcome of a sign-in, for a browser that loads the last page again. */
@@ -129,6 +132,7 @@ export class SignIns {
       ...options,
       confirmations: this.#confirmations,
       keep: (users, server, principal, connection) => this.#keep(users, server, principal, connection),
+      undo: (server, principal) => this.#connections.revoke({ server, principal }),
     });
     this.#connections = new Connections(options);
     this.#browser = new OwnBrowser(options.show);
@@ -334,42 +338,50 @@ export class SignIns {
   async #finish({ browser, state, sealed }: Extract<ConnectCommand, { kind: 'finish' }>): Promise<ConnectReply> {
     const { passing, users: usersOf } = this.#options;
     const place = placeOfSecret('sign-in', state);
-    const known = (await passing.get<Leaving | Ended>(place))?.value;
+    const kept = await passing.get<Leaving | Ended>(place);
     // The browser is not the one that was sent to the issuer: an attacker may have sent it here with an answer for another person.
     if (
-      known === undefined ||
-      Date.now() >= known.until ||
-      !timingSafeEqual(Buffer.from(known.browser), Buffer.from(digest(browser)))
+      kept === undefined ||
+      Date.now() >= kept.value.until ||
+      !timingSafeEqual(Buffer.from(kept.value.browser), Buffer.from(digest(browser)))
     )
       return gone;
-    if ('ended' in known) return known.ended;
-    const leaving = await passing.take<Leaving>(place);
-    const users = leaving === undefined ? undefined : usersOf(leaving.server);
-    // The server's name now stands for another address, and the sign-in was begun for the previous one.
-    if (leaving === undefined || users === undefined || leaving.begun.url !== users.signIn.url) return gone;
+    const leaving = kept.value;
+    if ('ended' in leaving) return leaving.ended;
+    if (leaving.isRedeemed === true) return gone;
     const { server, principal, who, begun, ticket } = leaving;
+    // Its record stays until the outcome is stored: `Connections.forget` finds it there, and drops it.
+    const taken = { ...leaving, isRedeemed: true } satisfies Leaving;
+    const revision = await passing.update(place, begun.issuer, taken, kept.revision);
+    const users = usersOf(server);
+    // The server's name now stands for another address, and the sign-in was begun for the previous one.
+    if (revision === undefined || users === undefined || begun.url !== users.signIn.url) return gone;
     this.#away.delete(callerAt(leaving));
     const said = sealed === undefined ? undefined : await openAnswer(begun.answerKey, sealed);
     if (said === undefined) return gone;
     const used = ticket === undefined ? undefined : await passing.take<Ticket>(placeOfSecret('ticket', ticket));
     if (ticket !== undefined && used === undefined) return gone; // Another tab of the same user was faster.
     const note = async (ended: ConnectReply): Promise<ConnectReply> => {
-      await passing.put(place, begun.issuer, {
-        server,
-        principal,
-        who,
-        browser: known.browser,
-        until: known.until,
-        ended,
-      } satisfies Ended);
+      const { until } = leaving;
+      const outcome = { server, principal, who, browser: leaving.browser, until, ended } satisfies Ended;
+      await passing.update(place, begun.issuer, outcome, revision);
       return ended;
     };
-    return this.#redeem(users, leaving, said, note).catch(async (error: unknown): Promise<ConnectReply> => {
-      const failed = this.#failed(error);
-      if (ticket === undefined || used === undefined || Date.now() >= used.until) return note(failed);
-      await passing.put(placeOfSecret('ticket', ticket), '', used);
-      return note({ ...failed, ticket });
-    });
+    try {
+      return await this.#redeem(users, leaving, said, note).catch(async (error: unknown): Promise<ConnectReply> => {
+        const failed = this.#failed(error);
+        if (ticket === undefined || used === undefined || Date.now() >= used.until) return note(failed);
+        await passing.put(placeOfSecret('ticket', ticket), '', used);
+        return note({ ...failed, ticket });
+      });
+    } finally {
+      if ((await passing.get(place)) === undefined) {
+        if (ticket !== undefined) await passing.take(placeOfSecret('ticket', ticket));
+        await (leaving.isProven
+          ? this.#connections.revoke({ server, principal })
+          : this.#connections.drop({ purpose: 'pending', server, principal }));
+      }
+    }
   }
 
   /** @param note stores the outcome of the sign-in, for a browser that loads the page again. */
