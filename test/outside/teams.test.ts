@@ -237,6 +237,9 @@ describe.each(shapesOfLane)('%s', (shape) => {
     using bob = await RawClient.open(gateway.url, '2025-11-25', headersOf('bob'));
     using ann = await RawClient.open(gateway.url, '2025-11-25', headersOf('ann'));
     const modern = new ModernClient(gateway.url);
+    const connections = async (): Promise<number> =>
+      (await fetch(new URL('/connect/connections', gateway.url), { headers: headersOf('bob') })).status;
+    expect(await connections()).toBe(200);
     const ended = fetch(gateway.url, {
       headers: { ...headersOf('bob'), accept: 'text/event-stream', 'mcp-session-id': bob.session as string },
     }).then((response) => response.text());
@@ -259,6 +262,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
     await expect.poll(() => common.cancelled.values.length).toBe(before + 2);
     await ended;
     await expect.poll(async () => (await bob.request('tools/list')).status).toBe(403);
+    expect(await connections()).toBe(403);
     expect((await asOps('blocks')).output).toMatch(/user +key:bob .*a lost laptop/);
     if (shape === 'nats')
       expect((await new RawClient(await gateway.startEdge(), headersOf('bob')).initialize('2025-11-25')).status).toBe(

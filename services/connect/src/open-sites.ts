@@ -1,9 +1,8 @@
 /** The edge's pages other than its endpoints: the pages of the authorization server, and those on which users sign in for servers. */
-import { TLSSocket } from 'node:tls';
 import type { AuthorizationServer } from '@omnibus/authorization';
 import { askBackends, type Bus } from '@omnibus/bus';
-import type { Site } from '@omnibus/edge';
-import { principalOf, type Authenticator } from '@omnibus/identity';
+import type { Callers, Site } from '@omnibus/edge';
+import { principalOf } from '@omnibus/identity';
 import { anonymous, type EndpointName } from '@omnibus/protocol';
 import { enabledServers, type Config } from '@omnibus/config';
 import type { Logger } from '@omnibus/telemetry';
@@ -20,8 +19,8 @@ interface SitesOptions {
   readonly base: () => string;
   /** Whether only the one user of this machine can reach the gateway. */
   readonly isForOne: boolean;
-  /** Undefined where callers are not authenticated. */
-  readonly authenticator: Authenticator | undefined;
+  /** Admits callers as at the endpoints; undefined where callers are not authenticated. */
+  readonly callers: Pick<Callers, 'admit'> | undefined;
   /** Left out where no clients connect. */
   readonly catalogue?: CatalogueSite;
   /** Left out where no directory is configured. */
@@ -48,7 +47,7 @@ export function openSites({
   log,
   base,
   isForOne,
-  authenticator,
+  callers,
   catalogue,
   scim,
 }: SitesOptions): Site {
@@ -59,17 +58,10 @@ export function openSites({
     proofOf: isForOne
       ? ({ principal }) => Promise.resolve(principal === anonymous ? 'proven' : 'other')
       : proofBy(authorization),
-    async callerOf(request, address) {
-      if (authenticator === undefined) return isForOne ? anonymous : undefined;
-      const { socket, url = '/' } = request;
-      const verdict = await authenticator.authenticate(request, {
-        url,
-        endpoint: '' as EndpointName,
-        peer: socket.remoteAddress,
-        secure: socket instanceof TLSSocket ? socket : undefined,
-        address: () => address,
-      });
-      return 'fault' in verdict ? undefined : verdict.principal;
+    async callerOf(request) {
+      if (callers === undefined) return isForOne ? anonymous : undefined;
+      const verdict = await callers.admit(request, request.url ?? '/', '' as EndpointName);
+      return 'fault' in verdict ? verdict.fault : verdict.caller.principal;
     },
     clientDocument: () => ({
       client_id: `${base()}/connect/client.json`,

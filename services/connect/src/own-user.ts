@@ -29,7 +29,7 @@ export function openPages({ config, bus, log, served }: PagesOptions): Pages {
           site: async (base) =>
             (await import('./open-sites.ts')).openSites({
               authorization: undefined,
-              authenticator: undefined,
+              callers: undefined,
               bus,
               log,
               base,

@@ -3,18 +3,20 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { MemoryBus, subjects } from '@omnibus/bus';
-import { anonymous, type ConnectCommand, type ServerName } from '@omnibus/protocol';
+import { anonymous, fault, type ConnectCommand, type ServerName } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { ConnectSite } from './site.ts';
+import { ConnectSite, type ConnectSiteOptions } from './site.ts';
 
 const ticket = 'abcdefghijklmnopqrstuv';
 let server: Server;
 let base: string;
 let heard: ConnectCommand['kind'][];
+let caller: Awaited<ReturnType<ConnectSiteOptions['callerOf']>>;
 
 beforeEach(async () => {
   heard = [];
+  caller = anonymous;
   const bus = new MemoryBus(() => undefined);
   await bus.subscribe(subjects.connect, (command, reply) => {
     heard.push(command.kind);
@@ -29,7 +31,7 @@ beforeEach(async () => {
     log: createLogger({ level: 'silent', format: 'json' }),
     base: () => base,
     proofOf: () => Promise.resolve('proven'),
-    callerOf: () => Promise.resolve(anonymous),
+    callerOf: () => Promise.resolve(caller),
     clientDocument: () => ({ client_id: base }),
   });
   server = createServer((request, response) => site.handle(request, response, '127.0.0.1'));
@@ -68,3 +70,14 @@ it.each([{ origin: 'https://evil.example' }, { origin: 'null' }, { 'sec-fetch-si
     expect((await ask(ticket, 'POST', { origin: base })).status).toBe(303);
   },
 );
+
+it.each([
+  [undefined, 401],
+  [fault('auth.invalid'), 401],
+  [fault('auth.blocked'), 403],
+])('a caller that the gateway refuses (%j) neither sees nor revokes connections', async (refused, status) => {
+  caller = refused;
+  const said = [await ask('connections', 'GET'), await ask('connections/github', 'DELETE')];
+  expect(said.map((each) => each.status)).toEqual([status, status]);
+  expect(heard).toEqual([]);
+});

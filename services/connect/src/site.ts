@@ -4,8 +4,11 @@
  */
 import {
   basePathOf,
+  fault,
+  httpStatusOf,
   type ConnectCommand,
   type ConnectReply,
+  type GatewayFault,
   type Principal,
   type ServerName,
   type Who,
@@ -39,8 +42,8 @@ export interface ConnectSiteOptions {
     request: IncomingMessage,
     response: ServerResponse,
   ) => Promise<'proven' | 'other' | 'unproven' | { readonly signInAt: string }>;
-  /** Authenticates a request for `/connect/connections` by its headers. @returns undefined for an unknown caller. */
-  readonly callerOf: (request: IncomingMessage, address: string) => Promise<Principal | undefined>;
+  /** Authenticates a request for `/connect/connections` by its headers. @returns why the caller is refused; undefined where nobody can be known. */
+  readonly callerOf: (request: IncomingMessage) => Promise<Principal | GatewayFault | undefined>;
   /** The client id metadata document that describes the gateway as an OAuth client to issuers. */
   readonly clientDocument: () => object;
 }
@@ -49,12 +52,11 @@ export interface ConnectSiteOptions {
 interface Visit {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Key that its client is counted under. */
-  readonly address: string;
   readonly url: URL;
   readonly params: Readonly<Record<string, string>>;
 }
 
+const unknown = fault('auth.required', 'this gateway wants to know who asks: send an API key or a token of yours');
 const overWords =
   'It was used before, or is older than ten minutes. If you have signed in with it, you can close this page; otherwise go back to the program that gave it to you, and ask again.';
 /** Backend workers forget a sign-in after ten minutes, whatever became of it. */
@@ -107,7 +109,7 @@ export class ConnectSite implements Site {
     if (this.#opened.take(address) > 0) return send(response, 429, page('Too many at once', 'Try again in a minute.'));
     request.resume();
     const found = this.#routes.find(request.method ?? '', url.pathname);
-    if (found.kind === 'route') return found.to({ request, response, address, url, params: found.params });
+    if (found.kind === 'route') return found.to({ request, response, url, params: found.params });
     if (found.kind !== 'method') return send(response, 404, page('This address is over', overWords));
     const { allowed } = found;
     response.setHeader('allow', allowed);
@@ -201,12 +203,12 @@ export class ConnectSite implements Site {
   }
 
   /** Lists and revokes a caller's connections, for programs. A browser cannot be tricked into it, since it does not add an `Authorization` header. */
-  async #connections({ request, response, address, params: { server } }: Visit): Promise<void> {
-    const principal = await this.#options.callerOf(request, address);
-    if (principal === undefined)
-      return sendJson(response, 401, {
-        problem: 'this gateway wants to know who asks: send an API key or a token of yours',
-      });
+  async #connections({ request, response, params: { server } }: Visit): Promise<void> {
+    const principal = await this.#options.callerOf(request);
+    if (typeof principal !== 'string') {
+      const { reason, message } = principal ?? unknown;
+      return sendJson(response, httpStatusOf(reason), { problem: message });
+    }
     if (server === undefined) return sendJson(response, 200, await this.#ask({ kind: 'list', principal }));
     const done = await this.#ask({ kind: 'revoke', server: server as ServerName, principal });
     return sendJson(response, done.kind === 'gone' ? 404 : 200, done);

@@ -34,6 +34,7 @@ export const edge: Part<Edge> = {
     const audit = host.of(auditing);
     const watcher = audit === undefined ? undefined : new EdgeRecords(audit, proofs);
     const admitted = openCallers({ config, wheel, authenticator, blocks: host.of(blocking), proofs, watcher });
+    const known = authenticator === undefined ? undefined : admitted;
     let rules = rulesOf(config, await compileAccess(config));
     const catalogue = openCatalogue({
       config,
@@ -53,7 +54,7 @@ export const edge: Part<Edge> = {
       tls: tlsFilesOf(config, baseFolder),
       callers: admitted,
       watcher,
-      site: openSites({ authorization, authenticator, bus, log, base: () => baseOf(host), isForOne, catalogue, scim }),
+      site: openSites({ authorization, callers: known, bus, log, base: () => baseOf(host), isForOne, catalogue, scim }),
     });
     await host.of(tokenExchange).start(authenticator, clients.worker);
     host.addresses.endpoint = await begun(clients);
