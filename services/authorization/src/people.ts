@@ -53,16 +53,29 @@ export interface Allowed {
   readonly usedAt?: number;
 }
 
+/** How a name is written in capital and small letters. */
+interface Forms {
+  readonly all: readonly string[];
+}
+
 /** Bound on the consents of one user; the oldest is revoked first. */
 const maxAllowed = 100;
+/** Bound on the forms of one name in capital and small letters; what was allowed under the oldest is revoked first. */
+const maxForms = 20;
+
+/** The subject of a provider's user, `ISSUER|NAME`, with the name in small letters. Any other subject is returned as it is. */
+const inSmall = (subject: string): string => subject.replace(/\|.*$/s, (name) => name.toLowerCase());
 
 export class People {
   readonly #store: SealedStore;
   readonly #revocations: Revocations;
+  readonly #isAnyCase: boolean;
 
-  constructor(store: SealedStore, revocations: Revocations) {
+  /** @param isAnyCase whether capital and small letters are the same in the names of users of the OpenID provider. */
+  constructor(store: SealedStore, revocations: Revocations, isAnyCase = false) {
     this.#store = store;
     this.#revocations = revocations;
+    this.#isAnyCase = isAnyCase;
   }
 
   async find(subject: string): Promise<Person | undefined> {
@@ -71,6 +84,7 @@ export class People {
 
   /** Stores the data of a user at a new sign-in. */
   async signedIn(person: Person): Promise<void> {
+    await this.#noteForm(person.subject);
     await this.#store.put('Person', person.subject, person);
     const { upstream } = person;
     if (upstream?.sid !== undefined) await this.#store.put('UpstreamSid', upstream.sid, { subject: person.subject });
@@ -112,6 +126,28 @@ export class People {
         : { all: kept.all.map((each) => (each.grantId === grantId ? { ...each, usedAt } : each)) },
     );
     await this.#store.change<Pick<UserRecord, 'id'>>('UserRecord', subject, (kept) => kept);
+    await this.#noteForm(subject);
+  }
+
+  /** Notes how a name with capital letters is written, so that `takeBack` finds it by another form. The note must last as long as the consents. */
+  async #noteForm(subject: string): Promise<void> {
+    const small = inSmall(subject);
+    if (!this.#isAnyCase || subject === small) return;
+    let tooOld: readonly string[] = [];
+    await this.#store.change<Forms>('NameForms', small, (kept) => {
+      const next = [...(kept?.all ?? []).filter((each) => each !== subject), subject];
+      tooOld = next.slice(0, -maxForms);
+      return { all: next.slice(-maxForms) };
+    });
+    for (const each of tooOld) await this.#takeBack(each);
+  }
+
+  /** All known forms of a name. */
+  async #formsOf(subject: string): Promise<ReadonlySet<string>> {
+    if (!this.#isAnyCase) return new Set([subject]);
+    const small = inSmall(subject);
+    const kept = await this.#store.get<Forms>('NameForms', small);
+    return new Set([subject, small, ...(kept?.value.all ?? [])]);
   }
 
   /** Stores a consent; further scopes for the same grant are added to it. */
@@ -150,9 +186,14 @@ export class People {
 
   /**
    * Revokes one grant, or all of them: every edge refuses their tokens from then on. Revoking all of them also signs the user out of all browsers:
-   * the user was removed, has a new password, or wants that.
+   * the user was removed, has a new password, or wants that. It covers all forms of a name whose capital and small letters are the same.
    */
   async takeBack(subject: string, grantId?: string): Promise<void> {
+    if (grantId !== undefined) return this.#takeBack(subject, grantId);
+    for (const each of await this.#formsOf(subject)) await this.#takeBack(each);
+  }
+
+  async #takeBack(subject: string, grantId?: string): Promise<void> {
     if (grantId === undefined) await this.#store.put('SessionsEnded', subject, { at: Math.floor(Date.now() / 1_000) });
     const all = await this.allowed(subject);
     const going = all.filter((each) => grantId === undefined || each.grantId === grantId);

@@ -107,7 +107,7 @@ export class AuthorizationServer {
     this.#options = options;
     this.#secrets = secrets;
     this.#revocations = revocations;
-    this.#people = new People(stores.long, revocations);
+    this.#people = new People(stores.long, revocations, signIn?.isAnyCase);
     this.#upstream = signIn === undefined ? undefined : new Upstream(signIn, publicUrl, secrets, this.#people);
     revocations.onRevoked(() => this.#changed());
     const agentTokens = new AgentTokens({ ...options, errors: library.errors, agents: () => this.#agents });

@@ -103,6 +103,7 @@ beforeEach(async () => {
       tenant: 'org',
       require: {},
       parameters: {},
+      isAnyCase: true,
       keepsIdTokens: () => keepsIdTokens,
     },
   });
@@ -175,6 +176,29 @@ it('whoever signs in anew while the provider is asked about his sign-in before g
   pass();
   expect(await refresh(second)).not.toHaveProperty('error');
   expect(provider.refreshTokens.used).toEqual([given]);
+});
+
+it('where capital and small letters are the same, what a user has allowed is taken back in whatever form the name is written', async () => {
+  const as = (sub: string): void => {
+    provider.claims = { ...provider.claims, sub };
+  };
+  const browser = new Browser();
+  as('UNA');
+  const first = await browser.tokens();
+  as('Una');
+  const second = await new Browser().tokens();
+  as('ben');
+  const other = await new Browser().tokens();
+  pass();
+  await under.server.takeBack(`${provider.issuer}|una`);
+  expect(await refresh(other)).not.toHaveProperty('error');
+  as('Una');
+  expect(await refresh(second)).toMatchObject({ error: 'invalid_grant' });
+  as('UNA');
+  expect(await refresh(first)).toMatchObject({ error: 'invalid_grant' });
+  expect(under.server.isRevoked(String(claimsOf(first)['grant_id']), `${provider.issuer}|UNA`)).toBe(true);
+  await browser.tokens();
+  expect(browser.signIns).toBe(2);
 });
 
 it('a sign-out that the provider tells is heard, whether it names the session or the user', async () => {

@@ -19,6 +19,8 @@ export interface SignInOptions extends UserClaims {
   readonly parameters: Readonly<Record<string, string>>;
   /** Whether ID tokens are stored, for servers with assertions of the provider; default: no. */
   readonly keepsIdTokens?: (() => boolean) | undefined;
+  /** Whether capital and small letters are the same in the names of its users; default: no. */
+  readonly isAnyCase?: boolean;
   /** The request to a provider without OpenID Connect for its user. */
   readonly oauth?: OAuthProvider | undefined;
 }

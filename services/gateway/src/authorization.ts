@@ -80,6 +80,9 @@ export async function openAuthorization({
         ? undefined
         : {
             ...server.signIn,
+            isAnyCase: auth.scim.some(
+              ({ issuer, subject }) => issuer === server.signIn?.issuer && subject === 'userName',
+            ),
             keepsIdTokens: () =>
               [...enabledServers(config()).values()].some(({ credentials }) => credentials?.kind === 'enterprise'),
           },
