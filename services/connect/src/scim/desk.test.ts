@@ -3,7 +3,7 @@ import type { AuditEvent } from '@omnibus/audit';
 import { Blocks, BusError, Directory, MemoryBus, type KeyValue } from '@omnibus/bus';
 import type { DirectoryUser, Facts, JsonObject } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { Desk } from './desk.ts';
 import type { Of } from './of.ts';
 import { ScimRecords } from './records.ts';
@@ -94,6 +94,7 @@ beforeEach(async () => {
   desk = deskOf(directory);
 });
 afterEach(() => {
+  vi.useRealTimers();
   meanwhile = undefined;
   forgotten.length = 0;
   forgetting = () => Promise.resolve();
@@ -235,6 +236,20 @@ it('sign-ins at servers end when their user is deleted or renamed, not while it 
   forgetting = () => Promise.resolve();
   await desk.deleteUser(byName, id, undefined);
   expect(forgotten).toEqual(['ANN', 'anna']);
+});
+
+it('a deactivated user whose deletion fails is refused without an end', async () => {
+  const id = await created(ann);
+  await set(id, false);
+  forgetting = () => Promise.reject(new Error('no backend worker answers'));
+  await expect(desk.deleteUser(of, id, undefined)).rejects.toThrow('no backend worker answers');
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 31 * 24 * 60 * 60_000 });
+  expect(isRefused()).toBe(true);
+  forgetting = () => Promise.resolve();
+  await desk.deleteUser(of, id, undefined);
+  expect(isRefused()).toBe(true);
+  vi.setSystemTime(Date.now() + 31 * 24 * 60 * 60_000);
+  await expect.poll(() => isRefused()).toBe(false);
 });
 
 it('the former name of a renamed user is refused until another user gets it', async () => {

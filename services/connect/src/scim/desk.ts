@@ -339,13 +339,13 @@ export class Desk {
     const subject = subjectIn(of, user);
     if (subject === undefined) return;
     const gone = goneOf(of, subject);
-    await blocks.addGone({
-      ...gone,
-      by: 'scim',
-      at: Date.now(),
-      ...(until === undefined ? {} : { until }),
-    });
+    const refuse = (): Promise<void> =>
+      blocks.addGone({ ...gone, by: 'scim', at: Date.now(), ...(until === undefined ? {} : { until }) });
+    // A deactivated user is refused already, without an end, and stays so if the deletion fails here.
+    const isRefused = until !== undefined && !user.active;
+    if (!isRefused) await refuse();
     await (until === undefined ? takeBack(of.issuer, gone.name) : this.#leave(of, user));
+    if (isRefused) await refuse();
     log.info(
       { user: gone.name, tenant: of.tenant },
       `a directory has ${until === undefined ? 'deactivated' : 'deleted or renamed'} a user`,
