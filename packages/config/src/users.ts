@@ -30,6 +30,17 @@ export function isOfUsers(credentials: ServerConfig['credentials']): boolean {
   return credentials !== undefined && credentials.kind !== 'client' && credentials.kind !== 'aws';
 }
 
+/**
+ * Whether users may have connected something to a server. A disabled one counts, since it may be enabled again, with what they have connected; only without
+ * `vault` over NATS there is no place for that.
+ * @param isDurable whether the vault is on the bus.
+ */
+export function keepsConnections({ mcpServers, vault }: Config, isDurable: boolean): boolean {
+  return Object.values(mcpServers).some(
+    ({ credentials, disabled }) => credentials?.kind === 'oauth' && (!disabled || !isDurable || vault !== undefined),
+  );
+}
+
 /** Whether each known caller has its own identity at the server: callers then share neither connections nor lists. */
 export function isOwned(
   { credentials, headers }: Pick<ServerConfig, 'credentials' | 'headers'>,

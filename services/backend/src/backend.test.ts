@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { approvedBucket, MemoryBus, subjects, type Bucket, type Bus, type KeyValue } from '@omnibus/bus';
+import { approvedBucket, askBackends, MemoryBus, subjects, type Bucket, type Bus, type KeyValue } from '@omnibus/bus';
 import { loadConfig, type Config } from '@omnibus/config';
+import { Envelopes, FileStore, KeyRing, parseVaultKeys, Vault } from '@omnibus/credentials';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import { newWorkerId, ownFormats } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
@@ -127,6 +128,25 @@ it('where it cannot be known what was approved of a server, it alone is not call
   bus.isThere = true;
   await expect.poll(() => backend.definitions).toMatchObject([{ server: 'pinned', mode: 'pin' }]);
   await expect.poll(() => problem('pinned')).toMatch(/ECONNREFUSED|cannot be reached/);
+  await backend.stop();
+});
+
+it('what users have connected to a server that is disabled is listed and ended, where callers are known', async () => {
+  const bus = new MemoryBus(({ what }) => expect.fail(what));
+  const folder = mkdtempSync(join(tmpdir(), 'omnibus-backend-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const keys = new Envelopes(new KeyRing(parseVaultKeys([`a:${Buffer.alloc(32, 7).toString('base64')}`])));
+  const vaultAt = (name: string): Vault => new Vault(new FileStore(join(folder, name)), keys, () => undefined);
+  const [connections, passing] = [vaultAt('connections'), vaultAt('passing')];
+  const place = { purpose: 'connection', server: 'wanting', principal: 'p_ann' } as const;
+  const [issuer, owner] = ['https://issuer.example', 'ann (https://login.example)'];
+  await connections.put(place, issuer, { url, issuer, owner, since: 1 });
+  const config = configOf({ wanting: { url, disabled: true, credentials: { kind: 'oauth' } } });
+  const openVaults = () => Promise.resolve({ connections, passing });
+  const { backend } = await backendOf(config, { isForOne: false, areKnown: true, openVaults }, bus);
+  const forget = () => askBackends(bus, { kind: 'forget', subject: 'ann', issuer: 'https://login.example' });
+  await expect.poll(forget).toMatchObject({ kind: 'forgotten', count: 1 });
+  expect(await connections.places()).toEqual([]);
   await backend.stop();
 });
 

@@ -21,7 +21,7 @@ export interface GoneUsersOptions {
    * provider.
    */
   readonly isWhole: boolean;
-  /** Whether there is a server at which users sign in. */
+  /** Whether users may have connected something to a server. */
   readonly isUsed: () => boolean;
 }
 
@@ -73,7 +73,7 @@ export class GoneUsers {
     this.#stopped.abort();
   }
 
-  /** @returns undefined when no backend worker answers, or there are no servers at which users sign in. */
+  /** @returns undefined when no backend worker answers, or users can have connected nothing. */
   async #ask(command: ConnectCommand, subject: string | undefined): Promise<ConnectReply | undefined> {
     const { bus, log, isUsed } = this.#options;
     for (const pause of [...pausesMs, undefined]) {

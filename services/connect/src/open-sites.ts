@@ -4,7 +4,7 @@ import { askBackends, type Bus } from '@omnibus/bus';
 import type { Callers, Site } from '@omnibus/edge';
 import { principalOf } from '@omnibus/identity';
 import { anonymous, type EndpointName } from '@omnibus/protocol';
-import { enabledServers, type Config } from '@omnibus/config';
+import { enabledServers, keepsConnections, type Config } from '@omnibus/config';
 import type { Logger } from '@omnibus/telemetry';
 import { GoneUsers } from './gone-users.ts';
 import { CatalogueSite, type CatalogueOptions } from './catalogue/site.ts';
@@ -89,17 +89,24 @@ export function openSites({
   };
 }
 
-/** Whether there is a server at which users sign in. */
-const hasSignIns = (config: Config): boolean =>
-  [...enabledServers(config).values()].some(({ credentials }) => credentials?.kind === 'oauth');
+/** The configuration in force, and that of the start, by which backend workers have opened the vault for disabled servers, too. */
+interface Configs {
+  readonly config: () => Config;
+  readonly started: Config;
+}
+
+/** Whether users may have connected something to a server, which backend workers then can end. */
+const mayBeConnected = ({ isDurable }: Pick<Bus, 'isDurable'>, { config, started }: Configs): boolean =>
+  keepsConnections(started, isDurable) ||
+  [...enabledServers(config()).values()].some(({ credentials }) => credentials?.kind === 'oauth');
 
 /** @param users one person, by the issuers whose tokens name it. @throws {Error} in words, when no backend worker has done it. */
 export async function endConnections(
   bus: Bus,
-  config: Config,
+  configs: Configs,
   users: readonly Parameters<ScimSiteOptions['forget']>[0][],
 ): Promise<void> {
-  if (!hasSignIns(config)) return;
+  if (!mayBeConnected(bus, configs)) return;
   for (const user of users) {
     const said = await askBackends(bus, { kind: 'forget', ...user, principal: principalOf(user, user.tenant) });
     if (said.kind === 'failed') throw new Error(said.problem);
@@ -113,7 +120,8 @@ export function openGoneUsers({
   log,
   config,
 }: Pick<SitesOptions, 'authorization' | 'bus' | 'log'> & { readonly config: () => Config }): GoneUsers | undefined {
-  const { auth } = config();
+  const started = config();
+  const { auth } = started;
   if (authorization === undefined || auth === undefined || auth === 'none' || auth.server?.users === undefined)
     return undefined;
   return new GoneUsers({
@@ -122,7 +130,7 @@ export function openGoneUsers({
     issuer: authorization.issuer,
     find: (subject) => authorization.userOfFile(subject),
     isWhole: !bus.isShared && auth.server.signIn === undefined,
-    isUsed: () => hasSignIns(config()),
+    isUsed: () => mayBeConnected(bus, { config, started }),
   });
 }
 

@@ -105,7 +105,8 @@ async function scimSite(host: PartHost): Promise<Site | undefined> {
         authorization === undefined || !signsInAt(config, issuer)
           ? []
           : [{ ...user, issuer: authorization.issuer, subject: `${issuer}|${subject}` }];
-      await endConnections(host.of(connectedBus), host.config, [user, ...here]);
+      const configs = { config: () => host.config, started: host.options.config };
+      await endConnections(host.of(connectedBus), configs, [user, ...here]);
     },
   });
 }

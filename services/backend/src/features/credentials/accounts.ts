@@ -1,6 +1,6 @@
-/** The identities for calls of the servers of one process. The vault opens at the first use of a server with users' own sign-ins. */
+/** The identities for calls of the servers of one process. The vault opens at the first use of a server with users' own sign-ins, or at the start for a disabled one. */
 import { subjects, type Bus } from '@omnibus/bus';
-import { isOfUsers, type ServerConfig } from '@omnibus/config';
+import { isOfUsers, keepsConnections, type Config, type ServerConfig } from '@omnibus/config';
 import { CredentialProblem, TokenReceiver, type Place, type Vault } from '@omnibus/credentials';
 import { parseServerName, type CallerTokenReply, type Principal, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
@@ -32,6 +32,8 @@ export interface UserOptions {
 }
 
 interface AccountsOptions extends ProcessParts {
+  /** At the start. */
+  readonly config: Config;
   readonly bus: Bus;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -64,6 +66,16 @@ export class Accounts implements ProcessFeature {
 
   constructor(options: AccountsOptions) {
     this.#options = options;
+  }
+
+  /** Opens the vault for disabled servers too: what a removed user has connected to them ends with the others. */
+  start(): Promise<void> {
+    const { config, bus, log, users } = this.#options;
+    if (users.areKnown && keepsConnections(config, bus.isDurable))
+      this.#opened().catch((error: unknown) =>
+        log.error({ err: error }, 'what removed users have connected cannot be ended now: the vault could not be opened'),
+      );
+    return Promise.resolve();
   }
 
   forget(server: ServerName): void {
