@@ -40,8 +40,6 @@ export type ConnectCommand =
    * user's name: a sender may not know the id or the tenant in it. Connections of agents of the user are found by the name.
    * @property before limits this to connections from before that time, in milliseconds since 1970, which belong to another user that had the name earlier.
    * @property except the principal of the user that has the name now; its connections stay.
-   * @property tenant limits this to the user of a tenant.
-   * @property isAnyCase whether capital and small letters of the subject are the same.
    */
   | {
       readonly kind: 'forget';
@@ -50,6 +48,18 @@ export type ConnectCommand =
       readonly principal?: Principal;
       readonly before?: number;
       readonly except?: Principal;
+    }
+  /**
+   * The same for a user of a directory. It is a kind of its own, which 0.3.0 ignores: by its `forget`, connections in other tenants would end, and those of other
+   * letters would stay.
+   * @property tenant limits this to the user of a tenant.
+   * @property isAnyCase whether capital and small letters of the subject are the same.
+   */
+  | {
+      readonly kind: 'forget-directed';
+      readonly subject: string;
+      readonly issuer: string;
+      readonly principal: Principal;
       readonly tenant?: string | undefined;
       readonly isAnyCase?: boolean | undefined;
     };

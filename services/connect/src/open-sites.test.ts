@@ -23,10 +23,10 @@ const disabledWithVault = configOf({ credentials, disabled: true }, { vault });
 
 it.each([
   ['no server', MemoryBus, plain, plain, []],
-  ['a server since the start', DurableBus, enabled, plain, ['forget']],
-  ['a server since a reload', DurableBus, plain, enabled, ['forget']],
-  ['a disabled server', MemoryBus, disabled, disabled, ['forget']],
-  ['a disabled server over NATS', DurableBus, disabledWithVault, plain, ['forget']],
+  ['a server since the start', DurableBus, enabled, plain, ['forget-directed']],
+  ['a server since a reload', DurableBus, plain, enabled, ['forget-directed']],
+  ['a disabled server', MemoryBus, disabled, disabled, ['forget-directed']],
+  ['a disabled server over NATS', DurableBus, disabledWithVault, plain, ['forget-directed']],
   ['a disabled server over NATS without a vault', DurableBus, disabled, disabled, []],
   ['a disabled server since a reload', MemoryBus, plain, disabled, []],
 ] as const)('with %s, backend workers are asked to end them where there is a vault (%#)', async (_case, Kind, started, now, expected) => {

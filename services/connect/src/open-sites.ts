@@ -108,7 +108,8 @@ export async function endConnections(
 ): Promise<void> {
   if (!mayBeConnected(bus, configs)) return;
   for (const user of users) {
-    const said = await askBackends(bus, { kind: 'forget', ...user, principal: principalOf(user, user.tenant) });
+    const principal = principalOf(user, user.tenant);
+    const said = await askBackends(bus, { kind: 'forget-directed', ...user, principal });
     if (said.kind === 'failed') throw new Error(said.problem);
   }
 }

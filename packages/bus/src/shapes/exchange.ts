@@ -182,6 +182,11 @@ export const connectCommand = variants<ConnectCommand, 'kind'>('kind', {
     principal: optional(text),
     before: optional(number),
     except: optional(text),
+  },
+  'forget-directed': {
+    subject: text,
+    issuer: text,
+    principal: text,
     tenant: optional(text),
     isAnyCase: optional(flag),
   },

@@ -97,10 +97,10 @@ it("a removed user's tickets, unfinished sign-ins and tokens that wait for a cod
   });
   // Those of a user that had the name before are older.
   expect(
-    await connections.forget({ kind: 'forget', subject: 'ann', issuer, principal: ann, before: until - 11 * 60_000 }),
+    await connections.forget({ subject: 'ann', issuer, principal: ann, before: until - 11 * 60_000 }),
   ).toMatchObject({ kind: 'forgotten', count: 0 });
   expect(await passing.places()).toHaveLength(6);
-  await connections.forget({ kind: 'forget', subject: 'ann', issuer, principal: ann });
+  await connections.forget({ subject: 'ann', issuer, principal: ann });
   expect((await passing.places()).toSorted((one, other) => (one.purpose < other.purpose ? -1 : 1))).toEqual([
     { purpose: 'pending', server: 'one', principal: ben },
     placeOfSecret('sign-in', 'state-ben'),
@@ -137,7 +137,7 @@ it('a connection that cannot be decrypted is removed with those of its user, who
     changed: () => Promise.resolve(),
   });
   const withoutId = 'p_other' as Principal;
-  expect(await connections.forget({ kind: 'forget', subject: 'ann', issuer, principal: withoutId })).toMatchObject({
+  expect(await connections.forget({ subject: 'ann', issuer, principal: withoutId })).toMatchObject({
     count: 2,
   });
   expect(new Set((await vault.places()).map(({ principal }) => principal))).toEqual(new Set([ben]));
@@ -166,7 +166,7 @@ it('a user of a directory is found in capital or small letters, in its own tenan
     changed: () => Promise.resolve(),
   });
   const ofAcme = { subject: 'ANN', issuer, tenant: 'acme', principal: 'p_old' as Principal, isAnyCase: true };
-  expect(await connections.forget({ kind: 'forget', ...ofAcme })).toMatchObject({ count: 2 });
+  expect(await connections.forget(ofAcme)).toMatchObject({ count: 2 });
   expect((await vault.places()).map(({ principal }) => principal).toSorted()).toEqual(['p_longer', 'p_other']);
   expect(await passing.places()).toHaveLength(2);
 });

@@ -46,7 +46,9 @@ function issuerOf(
     : undefined;
 }
 
-type Forget = Extract<ConnectCommand, { kind: 'forget' }>;
+/** A removed user: what the commands `forget` and `forget-directed` have. */
+type Removed = Omit<Extract<ConnectCommand, { kind: 'forget' }>, 'kind'> &
+  Pick<Extract<ConnectCommand, { kind: 'forget-directed' }>, 'tenant' | 'isAnyCase'>;
 
 interface Found {
   readonly place: Place;
@@ -61,7 +63,7 @@ interface Passing {
 /** Unfinished sign-ins of a user at a server: else tokens would be stored for a user that is removed by then. */
 function begunIn(
   passing: readonly Passing[],
-  command: Forget,
+  command: Removed,
   principals: ReadonlySet<string | undefined>,
 ): readonly Found[] {
   const { issuer, before = Infinity, except, tenant } = command;
@@ -141,7 +143,7 @@ export class Connections {
   }
 
   /** Ends all sign-ins of a removed user, including those of agents that acted for that user. */
-  async forget(command: Forget, looks = maxLooks): Promise<ConnectReply> {
+  async forget(command: Removed, looks = maxLooks): Promise<ConnectReply> {
     const { found, begun } = await this.#look(command);
     const issuers = new Set([...found, ...begun].flatMap((each) => each.issuer ?? []));
     if (command.issuer === undefined && issuers.size > 1)
@@ -163,7 +165,7 @@ export class Connections {
   }
 
   /** What a user has connected, and has begun to connect. */
-  async #look(command: Forget): Promise<{ readonly found: readonly Found[]; readonly begun: readonly Found[] }> {
+  async #look(command: Removed): Promise<{ readonly found: readonly Found[]; readonly begun: readonly Found[] }> {
     const { principal, before = Infinity } = command;
     // In this order: what moves to the other vault meanwhile is in one of the two lists.
     const passing = await this.#readPassing();
@@ -179,7 +181,7 @@ export class Connections {
   }
 
   async #connected(
-    command: Forget,
+    command: Removed,
   ): Promise<{ readonly found: readonly Found[]; readonly unreadable: readonly Place[] }> {
     const { issuer, principal, before = Infinity, except, tenant } = command;
     const found: Found[] = [];

@@ -232,6 +232,7 @@ export class SignIns {
         case 'revoke':
           return await this.#connections.revoke(command);
         case 'forget':
+        case 'forget-directed':
           return await this.#connections.forget(command);
       }
     } catch (error) {
