@@ -177,6 +177,12 @@ type Act = (() => Promise<unknown>) | undefined;
 class LateStore extends FileStore {
   beforeCreation: Act;
   afterList: Act;
+  reads = 0;
+
+  override async get(...given: Parameters<FileStore['get']>): ReturnType<FileStore['get']> {
+    this.reads += 1;
+    return super.get(...given);
+  }
 
   override async create(...given: Parameters<FileStore['create']>): Promise<number> {
     const act = this.beforeCreation;
@@ -295,4 +301,37 @@ it('a sign-in whose code is entered while its user is removed leaves nothing', a
   expect(await enter(code)).toMatchObject({ kind: 'result', result: { isError: true } });
   expect(await stored()).toEqual([]);
   expect(revoked).toContain('refresh');
+});
+
+it('removals of many users at once share readings of the vault, each of which begins after its removals have come', async () => {
+  const store = new LateStore(newFile());
+  const vault = newVault(store);
+  const connections = new Connections({
+    log: createLogger({ level: 'silent', format: 'json' }),
+    vault,
+    passing: newVault(),
+    users: () => undefined,
+    changed: () => Promise.resolve(),
+  });
+  const connect = (user: number): Promise<void> =>
+    vault.put({ purpose: 'connection', server: 'one', principal: `p_${user}` }, issuer, {
+      url: 'https://server.example/mcp',
+      issuer,
+      since: 1,
+      owner: `user${user} (${issuer})`,
+    });
+  const remove = (user: number): Promise<ConnectReply> => connections.forget({ subject: `user${user}`, issuer });
+  const users = Array.from({ length: 20 }, (_, user) => user);
+  for (const user of users) await connect(user);
+  store.reads = 0;
+  const others: Promise<ConnectReply>[] = [];
+  store.afterList = async () => {
+    await connect(20);
+    others.push(...[...users.slice(1), 20].map((user) => remove(user)));
+  };
+  const replies = [await remove(0), ...(await Promise.all(others))];
+  expect(replies).toEqual(Array.from({ length: 21 }, () => ({ kind: 'forgotten', count: 1, notRevoked: 1 })));
+  expect(await vault.places()).toEqual([]);
+  // Two readings, the new connection, and one for each removal.
+  expect(store.reads).toBeLessThan(4 * 21);
 });

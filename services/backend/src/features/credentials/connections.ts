@@ -55,14 +55,51 @@ interface Found {
   readonly issuer: string | undefined;
 }
 
-interface Passing {
-  readonly place: Place;
-  readonly entry: Unfinished;
+/** What both vaults have, as far as the removal of a user needs it. */
+interface Read {
+  readonly passing: readonly { readonly place: Place; readonly entry: Unfinished }[];
+  /** The connection is undefined where it cannot be decrypted. */
+  readonly connected: readonly {
+    readonly place: Place;
+    readonly connection: Pick<Connection, 'owner' | 'tenant' | 'since'> | undefined;
+  }[];
+}
+
+/** Runs an act for all who ask. Those who ask while it runs share the next run, which begins after they have asked. */
+function shared<Result>(act: () => Promise<Result>): () => Promise<Result> {
+  let running: Promise<unknown> = Promise.resolve();
+  let next: Promise<Result> | undefined;
+  return () =>
+    (next ??= running.then(() => {
+      next = undefined;
+      const result = act();
+      running = result.catch(() => undefined);
+      return result;
+    }));
+}
+
+/** Connections of a user, and those that cannot be decrypted. */
+function connectedIn(
+  { connected }: Read,
+  command: Removed,
+): { readonly found: readonly Found[]; readonly unreadable: readonly Place[] } {
+  const { issuer, principal, before = Infinity, except, tenant } = command;
+  const found: Found[] = [];
+  const unreadable: Place[] = [];
+  for (const { place, connection } of connected) {
+    if (place.principal === except) continue;
+    const of = connection === undefined ? undefined : issuerOf(connection.owner, command);
+    if (connection === undefined) unreadable.push(place);
+    else if (tenant !== undefined && connection.tenant !== tenant && place.principal !== principal) continue;
+    else if (of === undefined ? place.principal === principal : issuer === undefined || of === issuer)
+      if (connection.since < before) found.push({ place, issuer: of });
+  }
+  return { found, unreadable };
 }
 
 /** Unfinished sign-ins of a user at a server: else tokens would be stored for a user that is removed by then. */
 function begunIn(
-  passing: readonly Passing[],
+  { passing }: Read,
   command: Removed,
   principals: ReadonlySet<string | undefined>,
 ): readonly Found[] {
@@ -83,6 +120,8 @@ function begunIn(
 
 export class Connections {
   readonly #options: ConnectionsOptions;
+  /** A directory removes users by the hundred, and for each of them all entries are looked at. */
+  readonly #read = shared(() => this.#readNow());
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
@@ -167,45 +206,33 @@ export class Connections {
   /** What a user has connected, and has begun to connect. */
   async #look(command: Removed): Promise<{ readonly found: readonly Found[]; readonly begun: readonly Found[] }> {
     const { principal, before = Infinity } = command;
-    // In this order: what moves to the other vault meanwhile is in one of the two lists.
-    const passing = await this.#readPassing();
-    const { found, unreadable } = await this.#connected(command);
+    const read = await this.#read();
+    const { found, unreadable } = connectedIn(read, command);
     // The request may lack the id or the tenant of the user, which are in the principal.
     const principals = new Set([principal, ...found.map(({ place }) => place.principal)]);
     // The date of a connection that cannot be decrypted is unknown.
     const lost = before === Infinity ? unreadable.filter((place) => principals.has(place.principal)) : [];
     return {
       found: [...found, ...lost.map((place) => ({ place, issuer: undefined }))],
-      begun: begunIn(passing, command, principals),
+      begun: begunIn(read, command, principals),
     };
   }
 
-  async #connected(
-    command: Removed,
-  ): Promise<{ readonly found: readonly Found[]; readonly unreadable: readonly Place[] }> {
-    const { issuer, principal, before = Infinity, except, tenant } = command;
-    const found: Found[] = [];
-    const unreadable: Place[] = [];
+  /** Reads the unfinished sign-ins first: what moves to the other vault meanwhile is in one of the two lists. */
+  async #readNow(): Promise<Read> {
+    const { passing: unfinished, vault } = this.#options;
+    const passing: Read['passing'][number][] = [];
+    for (const place of await unfinished.places()) {
+      const entry = place.purpose === 'client' ? undefined : (await unfinished.get<Unfinished>(place))?.value;
+      if (entry !== undefined) passing.push({ place, entry });
+    }
+    const connected: Read['connected'][number][] = [];
     for (const place of await this.#places()) {
-      if (place.principal === except) continue;
-      const kept = await this.#options.vault.get<Connection>(place);
-      const of = kept === undefined ? undefined : issuerOf(kept.value.owner, command);
-      if (kept === undefined) unreadable.push(place);
-      else if (tenant !== undefined && kept.value.tenant !== tenant && place.principal !== principal) continue;
-      else if (of === undefined ? place.principal === principal : issuer === undefined || of === issuer)
-        if (kept.value.since < before) found.push({ place, issuer: of });
+      const kept = await vault.get<Connection>(place);
+      const { owner, tenant, since = 0 } = kept?.value ?? {};
+      connected.push({ place, connection: kept === undefined ? undefined : { owner, tenant, since } });
     }
-    return { found, unreadable };
-  }
-
-  async #readPassing(): Promise<readonly Passing[]> {
-    const { passing } = this.#options;
-    const all: Passing[] = [];
-    for (const place of await passing.places()) {
-      const entry = place.purpose === 'client' ? undefined : (await passing.get<Unfinished>(place))?.value;
-      if (entry !== undefined) all.push({ place, entry });
-    }
-    return all;
+    return { passing, connected };
   }
 
   /** Ends an unfinished sign-in, with its tokens if it has some. */
