@@ -29,8 +29,11 @@ export type ConnectCommand =
    * @property sealed the query, encrypted for the sign-in that the state names; left out if the state is invented.
    */
   | { readonly kind: 'finish'; readonly browser: string; readonly state: string; readonly sealed?: string }
-  /** Lists connections, of one user or of all. */
-  | { readonly kind: 'list'; readonly principal?: Principal }
+  /**
+   * Lists connections, of one user or of all.
+   * @property after server and principal of the last one that is known, with a blank between them; 0.3.0 lists from the first on.
+   */
+  | { readonly kind: 'list'; readonly principal?: Principal; readonly after?: string }
   /** Revokes a connection of a user, here and at its issuer. */
   | { readonly kind: 'revoke'; readonly server: ServerName; readonly principal: Principal }
   /**

@@ -10,11 +10,14 @@ const issuer = 'https://gateway.example';
 const day = 24 * 60 * 60_000;
 const now = Date.now();
 
-const connectionOf = (owner: string): ConnectionRow =>
+/** Connections in one answer of a backend worker. */
+const listed = 2;
+
+const connectionOf = (owner: string, at: number): ConnectionRow =>
   ({
     server: 'github',
     host: 'github.example',
-    principal: 'p_x',
+    principal: `p_${at}`,
     issuer: 'https://issuer.example',
     since: now,
     state: 'connected',
@@ -26,13 +29,17 @@ async function ended(
   owners: readonly string[],
   users: Readonly<Record<string, { readonly created?: string; readonly id?: string }>>,
   isWhole: boolean,
+  pages = true,
 ): Promise<readonly ConnectCommand[]> {
   const bus = new MemoryBus(() => undefined);
   const heard: ConnectCommand[] = [];
+  const all = owners.map(connectionOf);
   await bus.subscribe(subjects.connect, (command, reply) => {
-    if (command.kind === 'list')
-      reply({ kind: 'connections', connections: owners.map(connectionOf), total: owners.length });
-    else {
+    if (command.kind === 'list') {
+      const after = pages ? (command.after ?? '') : '';
+      const rest = all.filter(({ server, principal }) => `${server} ${principal}` > after);
+      reply({ kind: 'connections', connections: rest.slice(0, listed), total: all.length });
+    } else {
       heard.push(command);
       reply({ kind: 'forgotten', count: 1, notRevoked: 0 });
     }
@@ -69,4 +76,12 @@ it('who is given the name of a user before him gets nothing of what that one has
   );
   const except = principalOf({ issuer, subject: 'ann' }, undefined, [], 'second');
   expect(known).toEqual([{ kind: 'forget', subject: 'ann', issuer, before: now - 1_000, except }]);
+});
+
+it('users are found in all connections, however many; a backend worker of 0.3.0 lists the first ones only', async () => {
+  const owners = ['ann', 'ben', 'cat', 'dan', 'eve'].map((name) => `${name} (${issuer})`);
+  const subjectsIn = (heard: readonly ConnectCommand[]): unknown[] =>
+    heard.map((command) => ('subject' in command ? command.subject : undefined));
+  expect(subjectsIn(await ended(owners, { ben: {} }, true))).toEqual(['ann', 'cat', 'dan', 'eve']);
+  expect(subjectsIn(await ended(owners, { ben: {} }, true, false))).toEqual(['ann']);
 });

@@ -29,6 +29,8 @@ export interface GoneUsersOptions {
 const pausesMs = [1_000, 2_000, 5_000, 10_000, 30_000];
 /** Tolerance for the clocks of the machines on which users are added and sign in, where only times tell users of one name apart. */
 const slackMs = 5 * 60_000;
+const unsure =
+  'what removed users have connected to servers may still be stored: "omnibus connections remove --user" ends it';
 
 export class GoneUsers {
   readonly #options: GoneUsersOptions;
@@ -48,13 +50,7 @@ export class GoneUsers {
   /** Ends the connections of users that no longer exist. Never rejects. */
   async look(): Promise<void> {
     const { issuer, find, isWhole } = this.#options;
-    const said = await this.#ask({ kind: 'list' }, undefined);
-    if (said?.kind !== 'connections') return;
-    const owners = new Set(
-      said.connections.flatMap(({ owner }) =>
-        owner?.endsWith(` (${issuer})`) === true ? owner.slice(0, -` (${issuer})`.length) : [],
-      ),
-    );
+    const owners = await this.#owners();
     for (const subject of owners) {
       const user = find(subject);
       if (user === undefined && isWhole) await this.removed({ name: subject });
@@ -66,6 +62,31 @@ export class GoneUsers {
           ? { before: created - slackMs }
           : { before: created, except: principalOf({ issuer, subject }, undefined, [], user.id) };
       await this.#ask({ kind: 'forget', subject, issuer, ...former }, subject);
+    }
+  }
+
+  /** The names of users of the gateway's own authorization server that have connected something. */
+  async #owners(): Promise<ReadonlySet<string>> {
+    const mark = ` (${this.#options.issuer})`;
+    const owners = new Set<string>();
+    let seen = 0;
+    for (let after = ''; ;) {
+      const said = await this.#ask({ kind: 'list', ...(after === '' ? {} : { after }) }, undefined);
+      if (said?.kind !== 'connections') return owners;
+      for (const { owner } of said.connections)
+        if (owner?.endsWith(mark) === true) owners.add(owner.slice(0, -mark.length));
+      const last = said.connections.at(-1);
+      seen += said.connections.length;
+      if (last === undefined || seen >= said.total) return owners;
+      const next = `${last.server} ${last.principal}`;
+      if (next <= after) {
+        this.#options.log.error(
+          { problem: `a backend worker of 0.3.0 lists the first ${said.connections.length} only` },
+          unsure,
+        );
+        return owners;
+      }
+      after = next;
     }
   }
 
@@ -87,11 +108,7 @@ export class GoneUsers {
           log.warn({ subject, ...said }, 'what a removed user has connected to servers is ended');
         return said;
       }
-      if (pause === undefined)
-        log.error(
-          { problem: said.problem, subject },
-          'what removed users have connected to servers may still be stored: "omnibus connections remove --user" ends it',
-        );
+      if (pause === undefined) log.error({ problem: said.problem, subject }, unsure);
       else await delay(pause, undefined, { ref: false, signal: this.#stopped.signal }).catch(() => undefined);
     }
     return undefined;

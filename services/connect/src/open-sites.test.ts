@@ -29,14 +29,17 @@ it.each([
   ['a disabled server over NATS', DurableBus, disabledWithVault, plain, ['forget-directed']],
   ['a disabled server over NATS without a vault', DurableBus, disabled, disabled, []],
   ['a disabled server since a reload', MemoryBus, plain, disabled, []],
-] as const)('with %s, backend workers are asked to end them where there is a vault (%#)', async (_case, Kind, started, now, expected) => {
-  const bus = new Kind(({ what }) => expect.fail(what));
-  const heard: string[] = [];
-  await bus.subscribe(subjects.connect, ({ kind }, reply) => {
-    heard.push(kind);
-    reply({ kind: 'forgotten', count: 0, notRevoked: 0 });
-  });
-  const configs = { config: () => now, started };
-  await endConnections(bus, configs, [{ issuer: 'https://login.example', subject: 'ann' }]);
-  expect(heard).toEqual(expected);
-});
+] as const)(
+  'with %s, backend workers are asked to end them where there is a vault (%#)',
+  async (_case, Kind, started, now, expected) => {
+    const bus = new Kind(({ what }) => expect.fail(what));
+    const heard: string[] = [];
+    await bus.subscribe(subjects.connect, ({ kind }, reply) => {
+      heard.push(kind);
+      reply({ kind: 'forgotten', count: 0, notRevoked: 0 });
+    });
+    const configs = { config: () => now, started };
+    await endConnections(bus, configs, [{ issuer: 'https://login.example', subject: 'ann' }]);
+    expect(heard).toEqual(expected);
+  },
+);

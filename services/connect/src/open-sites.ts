@@ -41,16 +41,7 @@ export function openCatalogue(options: CatalogueOptions): CatalogueSite {
   return new CatalogueSite(options);
 }
 
-export function openSites({
-  authorization,
-  bus,
-  log,
-  base,
-  isForOne,
-  callers,
-  catalogue,
-  scim,
-}: SitesOptions): Site {
+export function openSites({ authorization, bus, log, base, isForOne, callers, catalogue, scim }: SitesOptions): Site {
   const connect = new ConnectSite({
     bus,
     log,

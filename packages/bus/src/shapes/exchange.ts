@@ -174,7 +174,7 @@ export const connectCommand = variants<ConnectCommand, 'kind'>('kind', {
   look: { ticket: text, withIssuer: optional(flag) },
   begin: { ticket: text, principal: text, browser: text, isProven: flag },
   finish: { browser: text, state: text, sealed: optional(text) },
-  list: { principal: optional(text) },
+  list: { principal: optional(text), after: optional(text) },
   revoke: { server: token, principal: text },
   forget: {
     subject: text,

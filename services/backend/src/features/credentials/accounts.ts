@@ -73,7 +73,10 @@ export class Accounts implements ProcessFeature {
     const { config, bus, log, users } = this.#options;
     if (users.areKnown && keepsConnections(config, bus.isDurable))
       this.#opened().catch((error: unknown) =>
-        log.error({ err: error }, 'what removed users have connected cannot be ended now: the vault could not be opened'),
+        log.error(
+          { err: error },
+          'what removed users have connected cannot be ended now: the vault could not be opened',
+        ),
       );
     return Promise.resolve();
   }

@@ -165,6 +165,11 @@ it('a user of a directory is found in capital or small letters, in its own tenan
     users: () => undefined,
     changed: () => Promise.resolve(),
   });
+  const second = await connections.list({ kind: 'list', after: 'one p_agent' });
+  expect(second).toMatchObject({
+    total: 4,
+    connections: ['p_longer', 'p_old', 'p_other'].map((principal) => ({ principal })),
+  });
   const ofAcme = { subject: 'ANN', issuer, tenant: 'acme', principal: 'p_old' as Principal, isAnyCase: true };
   expect(await connections.forget(ofAcme)).toMatchObject({ count: 2 });
   expect((await vault.places()).map(({ principal }) => principal).toSorted()).toEqual(['p_longer', 'p_other']);

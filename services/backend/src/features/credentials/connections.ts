@@ -34,6 +34,9 @@ export function ownerOf({ subject, issuer }: Pick<Who, 'subject' | 'issuer'>): s
   return `${subject} (${issuer})`;
 }
 
+/** By which connections are listed in order. */
+const nameOf = ({ server, principal }: Place): string => `${server} ${principal}`;
+
 /** The issuer in `ownerOf`, where the owner has that name. */
 function issuerOf(
   owner: string | undefined,
@@ -98,11 +101,7 @@ function connectedIn(
 }
 
 /** Unfinished sign-ins of a user at a server: else tokens would be stored for a user that is removed by then. */
-function begunIn(
-  { passing }: Read,
-  command: Removed,
-  principals: ReadonlySet<string | undefined>,
-): readonly Found[] {
+function begunIn({ passing }: Read, command: Removed, principals: ReadonlySet<string | undefined>): readonly Found[] {
   const { issuer, before = Infinity, except, tenant } = command;
   const found: Found[] = [];
   for (const { place, entry } of passing) {
@@ -127,13 +126,13 @@ export class Connections {
     this.#options = options;
   }
 
-  async list({ principal }: Extract<ConnectCommand, { kind: 'list' }>): Promise<ConnectReply> {
+  async list({ principal, after = '' }: Extract<ConnectCommand, { kind: 'list' }>): Promise<ConnectReply> {
     const { vault } = this.#options;
     const places = (await this.#places())
       .filter((place) => principal === undefined || place.principal === principal)
-      .toSorted((one, other) => (`${one.server} ${one.principal}` < `${other.server} ${other.principal}` ? -1 : 1));
+      .toSorted((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
     const connections: ConnectionRow[] = [];
-    for (const place of places.slice(0, maxListed)) {
+    for (const place of places.filter((each) => nameOf(each) > after).slice(0, maxListed)) {
       const row = { server: place.server as ServerName, principal: place.principal as Principal };
       const kept = await vault.get<Connection>(place);
       if (kept === undefined) {
