@@ -178,7 +178,7 @@ it('whoever signs in anew while the provider is asked about his sign-in before g
   expect(provider.refreshTokens.used).toEqual([given]);
 });
 
-it('where capital and small letters are the same, what a user has allowed is taken back in whatever form the name is written', async () => {
+it('where capital and small letters are the same, consents are taken back in whatever form the name is written', async () => {
   const as = (sub: string): void => {
     provider.claims = { ...provider.claims, sub };
   };
