@@ -32,6 +32,22 @@ it('servers that are down for one reason are one finding, which names them', () 
   ]);
 });
 
+it('servers whose programs cannot be started are one finding, whatever the programs are called', () => {
+  const rows = Array.from({ length: 33 }, (_, index) =>
+    rowOf(`s${index}`, {
+      state: 'down',
+      problem: `cannot start "/opt/program-${index}": there is no such program`,
+      advice: `Is "/opt/program-${index}" installed?`,
+    }),
+  );
+  expect(found(rows)).toEqual([
+    expect.stringMatching(/^error \| 33 servers are down: cannot start "…": there is no such program \| s0, s1, /),
+  ]);
+  expect(found(rows.slice(0, 1))).toEqual([
+    'error | server s0 is down: cannot start "/opt/program-0": there is no such program | Is "/opt/program-0" installed? | #/servers/s0',
+  ]);
+});
+
 it('a crashed program is named with its last words, and with the time since the fault', () => {
   const crashed = (name: string, since: string): Row =>
     rowOf(name, {

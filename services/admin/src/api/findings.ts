@@ -143,7 +143,7 @@ function ofServers(found: readonly ServerFinding[]): Finding[] {
 /** A server with what its findings are about. */
 interface Facts extends Omit<ServerRow, 'problem'> {
   readonly problem: string | undefined;
-  /** The problem without the server's name and address in it. */
+  /** The problem without the server's name, its address and quoted words in it. */
   readonly cause: string;
   /** Processes that cannot reach it. */
   readonly apart: number;
@@ -155,11 +155,12 @@ function aboutServer({ problem: said, lastWords, ...row }: ServerRow): ServerFin
     said === undefined || row.state === 'up' || lastWords === undefined || said.includes(lastWords)
       ? said
       : `${said}: ${lastWords}`;
-  /** Problems name the server, or its address, in front of the common part. */
+  /** Problems name the server, its address or its program beside the common part. */
   const cause =
     problem
       ?.replaceAll(new RegExp(String.raw`(?<![\w-])${row.name}(?![\w-])`, 'g'), '')
       .replaceAll(/https?:\/\/\S+|\d+\.\d+\.\d+\.\d+:\d+/g, '')
+      .replaceAll(/"[^"]+"/g, '"…"')
       .trim() ?? 'it does not answer';
   const apart = row.places.filter(({ state }) => state === 'down').length;
   const facts = { ...row, problem, cause, apart };
