@@ -2,6 +2,7 @@
  * The chain of one writer. Each record is a line of JSON that names the hash of the record before it, and ends with its own: the SHA-256 of the line without
  * that last member. The hash is of the exact bytes of the line, so a changed line is a different record.
  */
+import { objectIn } from '@omnibus/protocol';
 import type { Members } from './members.ts';
 import { sha256 } from './sha256.ts';
 
@@ -69,12 +70,8 @@ export function readLink(line: string): Link | undefined {
   const hash = hashEnd.exec(line)?.[1];
   if (hash === undefined) return undefined;
   const body = `${line.slice(0, -hashLength)}}`;
-  let record: Readonly<Record<string, unknown>>;
-  try {
-    record = JSON.parse(body) as Readonly<Record<string, unknown>>;
-  } catch {
-    return undefined; // The caller reports the line by its place.
-  }
+  const record = objectIn(body);
+  if (record === undefined) return undefined;
   const { writer, seq, prev } = (record['omnibus.chain'] ?? {}) as {
     readonly writer?: unknown;
     readonly seq?: unknown;

@@ -12,6 +12,7 @@ import {
   verify,
   type KeyObject,
 } from 'node:crypto';
+import { objectIn } from '@omnibus/protocol';
 import type { Head } from './chain.ts';
 
 export interface Checkpoint extends Head {
@@ -100,13 +101,7 @@ function signingKey(pem: string): CheckpointKey {
 
 /** @returns undefined for a line that is not a checkpoint. */
 export function readCheckpoint(line: string): Checkpoint | undefined {
-  let said: Partial<Checkpoint>;
-  try {
-    said = JSON.parse(line) as Partial<Checkpoint>;
-  } catch {
-    return undefined; // The caller reports the line by its place.
-  }
-  const { writer, seq, hash, time, alg, key, signature } = said ?? {};
+  const { writer, seq, hash, time, alg, key, signature } = objectIn(line) ?? {};
   const isWhole =
     [writer, hash, time, alg, key, signature].every((member) => typeof member === 'string') &&
     Number.isSafeInteger(seq);

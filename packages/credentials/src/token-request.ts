@@ -1,6 +1,6 @@
 /** One request to an issuer's token endpoint (RFC 6749, 4 to 6), with the authentication of the client. */
 import { importPKCS8 } from 'jose';
-import { isObject } from '@omnibus/protocol';
+import { objectIn } from '@omnibus/protocol';
 import type * as oauth from 'oauth4webapi';
 import type { AuthorizationServer, Client, ClientAuth } from 'oauth4webapi';
 import { CredentialProblem, isTrustworthy, type Fetch } from './outbound.ts';
@@ -132,8 +132,8 @@ async function withProof(
   const nonce = answer.headers.get('dpop-nonce');
   if (nonce === null) return answer;
   prover.note(address, nonce);
-  const said = answer.status === 400 || answer.status === 401 ? parsed(await answer.clone().text()) : undefined;
-  return isObject(said) && said['error'] === 'use_dpop_nonce' ? send({ dpop: prover.of(method, address) }) : answer;
+  const said = answer.status === 400 || answer.status === 401 ? objectIn(await answer.clone().text()) : undefined;
+  return said?.['error'] === 'use_dpop_nonce' ? send({ dpop: prover.of(method, address) }) : answer;
 }
 
 /**
@@ -219,8 +219,8 @@ async function tokensIn(
   sent: readonly string[],
   issues: string | undefined,
 ): Promise<Tokens> {
-  const read = parsed(await answer.text());
-  const said = isObject(read) ? read : {};
+  // An answer that is no object has neither a token nor an error.
+  const said = objectIn(await answer.text()) ?? {};
   const { error } = said;
   if (answer.status !== 200 || (typeof error === 'string' && error !== ''))
     throw refusalOf(answer.status, typeof error === 'string' ? error : '', issuer, sent);
@@ -277,12 +277,4 @@ function isCode(error: string, sent: readonly string[]): boolean {
   return (
     /^[\x21\x23-\x5B\x5D-\x7E]{1,60}$/.test(error) && !sent.some((each) => each.includes(error) || error.includes(each))
   );
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // The answer then has neither a token nor an error.
-  }
 }

@@ -56,6 +56,7 @@ export {
   isObject,
   isSameId,
   notificationText,
+  objectIn,
   resultText,
 } from './json-rpc.ts';
 export type {

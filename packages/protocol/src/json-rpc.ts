@@ -51,6 +51,16 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
 }
 
+/** The object that a text is in JSON; undefined for any other text, since the error of the engine would repeat a part of it. For messages: `readJson`. */
+export function objectIn(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 export function isEmptyObject(value: unknown): value is JsonObject {
   return isObject(value) && Object.keys(value).length === 0;
 }

@@ -1,6 +1,6 @@
 /** Metadata documents of clients, whose client id is the address of the document: their fetches, and the problems of unusable ones. */
 import type { IncomingMessage } from 'node:http';
-import { isObject } from '@omnibus/protocol';
+import { objectIn } from '@omnibus/protocol';
 import { TokenBuckets } from '@omnibus/lifecycle';
 import { fetchPublic } from './public-address.ts';
 import { describeClient } from './registration.ts';
@@ -84,8 +84,8 @@ export class ClientDocuments {
   async #read(id: string, options: RequestInit | undefined): Promise<Response> {
     const answer = await fetchPublic(new URL(id), new Headers(options?.headers), this.#options.allowedHosts);
     if (answer.status !== 200) throw new DocumentProblem(`its address answers HTTP ${answer.status}`);
-    const document = parsed(await answer.text());
-    if (!isObject(document)) throw new DocumentProblem('it is no JSON object');
+    const document = objectIn(await answer.text());
+    if (document === undefined) throw new DocumentProblem('it is no JSON object');
     if (document['client_id'] !== id) throw new DocumentProblem('its client_id is not its address');
     if ('client_secret' in document) throw new DocumentProblem('it contains a client_secret, which everybody can read');
     const described = describeClient(document);
@@ -103,13 +103,5 @@ export class ClientDocuments {
     this.#failures.delete(id);
     if (this.#failures.size >= maxFailures) this.#failures.delete(this.#failures.keys().next().value as string);
     this.#failures.set(id, { words, until: performance.now() + failureMs });
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // It is then said to be no JSON object.
   }
 }

@@ -1,6 +1,6 @@
 /** Routes the addresses of the authorization server: the library serves those of the protocol, our pages the others. */
 import { readMethods, Routes, sendJson } from '@omnibus/telemetry';
-import { basePathOf } from '@omnibus/protocol';
+import { basePathOf, objectIn } from '@omnibus/protocol';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { TokenBucket, TokenBuckets } from '@omnibus/lifecycle';
@@ -296,7 +296,7 @@ export class Site {
     if (wait > 0) throw new TooMany(wait);
     if (this.#registeredFirst.take(address) > 0 && !this.#registeredByAll.take())
       throw new TooMany(this.#registeredByAll.waitSeconds);
-    const described = describeClient(parsed(await readText(request)));
+    const described = describeClient(objectIn(await readText(request)));
     if ('problem' in described) {
       sendJson(response, 400, { error: described.error, error_description: described.problem });
       return;
@@ -392,12 +392,4 @@ function withoutSlash(path: string): string {
 function plainOf(path: string): string {
   const query = path.indexOf('?');
   return query === -1 ? path : path.slice(0, query);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // The caller then reports that it is not an object.
-  }
 }

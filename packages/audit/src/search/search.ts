@@ -2,6 +2,7 @@
  * Searches records from the latest back, over the chains of several writers at once. A search stops when it has found enough, or has read for long enough, and goes on
  * from there the next time: no state stays in between.
  */
+import { objectIn } from '@omnibus/protocol';
 import { readLink, type Link } from '../chain.ts';
 import { recordFilter, type RecordFilter } from './filter.ts';
 
@@ -182,7 +183,7 @@ function isBefore(head: Pick<Head, 'time' | 'lane'>, time: string, lane: string)
 }
 
 function positionOf(cursor: string): Position {
-  const said = parsed(cursor) as Partial<Position> | null | undefined;
+  const said = objectIn(Buffer.from(cursor, 'base64url').toString()) as Partial<Position> | undefined;
   if (
     typeof said?.time === 'string' &&
     typeof said.lane === 'string' &&
@@ -192,12 +193,4 @@ function positionOf(cursor: string): Position {
   )
     return { time: said.time, lane: said.lane, lanes: { ...said.lanes } };
   throw new Error('the cursor is none of ours');
-}
-
-function parsed(cursor: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(cursor, 'base64url').toString());
-  } catch {
-    return undefined; // Not JSON: another's text.
-  }
 }

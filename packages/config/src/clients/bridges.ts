@@ -2,6 +2,7 @@
  * Programs that connect a client to an address: `npx mcp-remote URL` and the like. The gateway connects to the address itself. An option that cannot be expressed
  * here keeps the bridge, so that the same server is reached in the same way.
  */
+import { objectIn } from '@omnibus/protocol';
 import { isMap, textsIn, type Values } from '../values.ts';
 
 export interface Replaced {
@@ -46,15 +47,6 @@ const headerLine: Option = {
   },
 };
 
-function jsonOf(text: string): Values | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isMap(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 /** github.com/geelen/mcp-remote, README. */
 const mcpRemote: Readonly<Record<string, Option>> = {
   '--header': headerLine,
@@ -79,7 +71,7 @@ const mcpRemote: Readonly<Record<string, Option>> = {
   '--static-oauth-client-info': {
     words: 1,
     take: (read, [json = '']) => {
-      const { client_id: clientId, client_secret: secret } = jsonOf(json) ?? {};
+      const { client_id: clientId, client_secret: secret } = objectIn(json) ?? {};
       if (typeof clientId !== 'string') return '--static-oauth-client-info is not JSON with a client_id';
       if (secret !== undefined)
         return '--static-oauth-client-info has a client secret, which needs the issuer here: credentials: { kind: oauth, clientId, clientSecret, issuer }';
@@ -93,7 +85,7 @@ const mcpRemote: Readonly<Record<string, Option>> = {
   '--static-oauth-client-metadata': {
     words: 1,
     take: (read, [json = '']) => {
-      const metadata = jsonOf(json);
+      const metadata = objectIn(json);
       if (metadata === undefined) return '--static-oauth-client-metadata is not JSON';
       const { scope, ...others } = metadata;
       const scopes = typeof scope === 'string' ? scope.split(' ').filter((each) => each !== '') : [];

@@ -3,7 +3,7 @@
  * replaced without users signing in again. A text can be decrypted only in its place: for its user, server and issuer.
  */
 import { randomBytes } from 'node:crypto';
-import { isObject, openSealed, sealBytes, sealingKeyBytes } from '@omnibus/protocol';
+import { objectIn, openSealed, sealBytes, sealingKeyBytes } from '@omnibus/protocol';
 import type { KeyRing } from './key-ring.ts';
 
 const version = 1;
@@ -85,14 +85,10 @@ export class Envelopes {
 
 /** @returns undefined for a text that is no envelope: every writer of the store can write anything. */
 function read(text: string): Envelope | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) && ['key', 'issuer', 'wrapped', 'sealed'].every((part) => typeof value[part] === 'string')
-      ? (value as unknown as Envelope)
-      : undefined;
-  } catch {
-    return undefined; // It is not JSON.
-  }
+  const value = objectIn(text);
+  return ['key', 'issuer', 'wrapped', 'sealed'].every((part) => typeof value?.[part] === 'string')
+    ? (value as unknown as Envelope)
+    : undefined;
 }
 
 /** The data that an envelope is bound to, encoded so that no part can be mistaken for another. */

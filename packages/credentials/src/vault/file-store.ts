@@ -4,7 +4,7 @@
  */
 import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, watch, type FSWatcher } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { isObject } from '@omnibus/protocol';
+import { objectIn } from '@omnibus/protocol';
 import { renameDurably, writeDurably } from './durable.ts';
 import { FileLock } from './file-lock.ts';
 import type { VaultStore } from './vault.ts';
@@ -174,11 +174,7 @@ function read(path: string): Readonly<Record<string, unknown>> {
       cause: error,
     });
   }
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isObject(value)) return value;
-  } catch {
-    // It is no JSON: the error below says so.
-  }
+  const value = objectIn(text);
+  if (value !== undefined) return value;
   throw new Error(`the vault ${path} is no file of a vault: move it away, and everybody signs in again`);
 }

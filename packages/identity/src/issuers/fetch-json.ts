@@ -1,4 +1,4 @@
-import { getFollowing, isObject, readWithin, type JsonObject } from '@omnibus/protocol';
+import { getFollowing, objectIn, readWithin, type JsonObject } from '@omnibus/protocol';
 
 /** Bound on an answer: metadata, keys and introspection answers are small. */
 const maxBytes = 256 * 1024;
@@ -44,21 +44,13 @@ export async function fetchJson(
       throw new Error(`it answers ${response.status}`);
     }
     const tooLarge = (): Error => new Error(`its answer is larger than ${maxBytes} bytes`);
-    const value = parsed(new TextDecoder().decode(await readWithin(response.body, maxBytes, tooLarge)));
-    if (isObject(value)) return value;
+    const value = objectIn(new TextDecoder().decode(await readWithin(response.body, maxBytes, tooLarge)));
+    if (value !== undefined) return value;
     throw new Error('its answer is no JSON object');
   } catch (error) {
     const { message, cause } = error as Error & {
       readonly cause?: { readonly code?: string; readonly message?: string };
     };
     throw new Error(`${address}: ${cause?.code ?? cause?.message ?? message}`, { cause: error });
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // The error would repeat a part of the text.
   }
 }

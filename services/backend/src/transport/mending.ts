@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { stripVTControlCharacters } from 'node:util';
-import { isEmptyList, isObject, isRawNumber, printable, type JsonObject, type RepairCounts } from '@omnibus/protocol';
+import { isEmptyList, isObject, isRawNumber, objectIn, printable, type JsonObject, type RepairCounts } from '@omnibus/protocol';
 
 /** Ids that the gateway gives to its requests, as text: they are integers of which only one form exists. */
 export const ownId = /^(0|[1-9]\d{0,15})$/;
@@ -109,11 +109,7 @@ export function messageAfterText(line: Buffer): { readonly text: string; readonl
 }
 
 function isAnswer(text: string): boolean {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (!isObject(value) || value['jsonrpc'] !== '2.0') return false;
-    return 'method' in value ? onlyFromServers.has(value['method']) : 'result' in value || 'error' in value;
-  } catch {
-    return false;
-  }
+  const value = objectIn(text);
+  if (value?.['jsonrpc'] !== '2.0') return false;
+  return 'method' in value ? onlyFromServers.has(value['method']) : 'result' in value || 'error' in value;
 }

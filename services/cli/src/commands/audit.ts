@@ -15,13 +15,12 @@ import {
   type Finding,
   type PlacedLine,
 } from '@omnibus/audit';
-import { printable } from '@omnibus/protocol';
+import { objectIn, printable } from '@omnibus/protocol';
 import { auditLedgerOf } from '@omnibus/bus';
 import { ledgerSinkOf, type GivenRole } from '@omnibus/config';
 import { openBus } from '@omnibus/setup/bus';
 import { wordOf, readTime } from '@omnibus/admin';
 import { alignColumns } from '../output/table.ts';
-import { recordIn } from '../policy/records-in-order.ts';
 import { answer, answerJson, runCommand } from '../output/outcome.ts';
 import { CommandProblem } from '@omnibus/client';
 import { needSettings } from './settings.ts';
@@ -120,7 +119,7 @@ export function search(places: readonly string[], options: SearchOptions): Promi
     const latest = new LatestRecords(limit);
     for await (const { text } of linesOf(places, options)) {
       // A search works on damaged files too; `verify` reports such lines.
-      const record = recordIn(text);
+      const record = objectIn(text);
       if (record !== undefined && wanted(record)) latest.add(record);
     }
     const found = latest.all;

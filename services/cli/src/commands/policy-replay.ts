@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { writersOf } from '@omnibus/audit';
 import { CommandProblem } from '@omnibus/client';
 import type { Config, GivenRole } from '@omnibus/config';
-import { isObject, printable } from '@omnibus/protocol';
+import { isObject, objectIn, printable } from '@omnibus/protocol';
 import { parse } from 'yaml';
 import { answer, answerJson, notice, runCommand } from '../output/outcome.ts';
 import { alignColumns } from '../output/table.ts';
-import { recordIn, recordsInOrder, type AnyRecord, type Lane } from '../policy/records-in-order.ts';
+import { recordsInOrder, type AnyRecord, type Lane } from '../policy/records-in-order.ts';
 import { openReplay, type Replayed } from '../policy/replay.ts';
 import { foldersOf, isFolder, linesOnBus, timeOf } from './audit.ts';
 import { needSettings } from './settings.ts';
@@ -88,7 +88,7 @@ async function* recordsAt(
 ): AsyncGenerator<AnyRecord> {
   if (bus !== undefined && bus !== false) {
     for await (const { text } of linesOnBus(config, bus === true ? 'all' : bus)) {
-      const record = recordIn(text);
+      const record = objectIn(text);
       if (record === undefined) unreadable();
       else yield record;
     }

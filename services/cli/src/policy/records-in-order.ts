@@ -1,6 +1,6 @@
 /** Audit records of several writers, read in the order of their times with one record of each in memory. */
 import { linesOfFile } from '@omnibus/audit';
-import { isObject } from '@omnibus/protocol';
+import { objectIn } from '@omnibus/protocol';
 
 /** A record as it was parsed. */
 export type AnyRecord = Readonly<Record<string, unknown>>;
@@ -53,20 +53,10 @@ export async function* recordsInOrder(lanes: readonly Lane[], unreadable: () => 
 async function* recordsOf(files: Lane, unreadable: () => void): AsyncGenerator<AnyRecord> {
   for (const file of files)
     for await (const { text } of linesOfFile(file)) {
-      const record = recordIn(text);
+      const record = objectIn(text);
       if (record !== undefined) yield record;
       else if (text !== '') unreadable();
     }
-}
-
-/** Parses one line, without checking its hash. @returns undefined if it is no JSON object. */
-export function recordIn(text: string): AnyRecord | undefined {
-  try {
-    const record: unknown = JSON.parse(text);
-    return isObject(record) ? record : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 // Times of records are ISO 8601 in UTC with milliseconds, so their texts are in their order.

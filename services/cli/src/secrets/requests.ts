@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { callbackify } from 'node:util';
 import { backoffMs, openTunnel, proxyTo } from '@omnibus/lifecycle';
-import { isObject, printable, readWithin, type JsonObject } from '@omnibus/protocol';
+import { objectIn, printable, readWithin, type JsonObject } from '@omnibus/protocol';
 import { Agent, buildConnector, request as send } from 'undici';
 
 /** Where the store is, and how long it is waited for. */
@@ -154,7 +154,7 @@ export class StoreRequests implements AsyncDisposable {
           again: true,
           afterMs: Math.max(0, Number(headers['retry-after'] ?? 0) * 1_000 || 0),
         };
-      const value = parsed(text);
+      const value = objectIn(text);
       return value === undefined && status < 400
         ? {
             problem: `answers ${status} without a JSON object: is it the address of a secret store?`,
@@ -196,15 +196,6 @@ export class StoreRequests implements AsyncDisposable {
 class TooLarge extends Error {}
 
 /** The parser's own message would repeat a part of the text. */
-function parsed(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 function wordsOf(status: number): string {
   switch (status) {
     case 429:

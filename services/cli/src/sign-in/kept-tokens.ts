@@ -4,6 +4,7 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { renameDurably, writeDurably } from '@omnibus/credentials/durable';
 import { FileLock } from '@omnibus/credentials/file-lock';
+import { objectIn } from '@omnibus/protocol';
 import { z } from 'zod';
 import { CommandProblem } from '@omnibus/client';
 
@@ -113,7 +114,7 @@ export class KeptTokens {
       }
     });
     if (text === undefined) return {};
-    const parsed = file.safeParse(parseText(text));
+    const parsed = file.safeParse(objectIn(text));
     if (!parsed.success) throw new Error(`${this.path} is no file of tokens; remove it, and sign in again`);
     return parsed.data.gateways;
   }
@@ -138,13 +139,5 @@ export class KeptTokens {
         { cause: error },
       );
     }
-  }
-}
-
-function parseText(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // The schema refuses that.
   }
 }

@@ -1,7 +1,7 @@
 /** Stores of approved definitions: on the bus, for all processes, or in a file for one process. */
 import { approvedBucket, BusError, type Bus, type KeyValue } from '@omnibus/bus';
 import { inTurn } from '@omnibus/lifecycle';
-import { isObject, type ApprovedDefinitions, type ServerName } from '@omnibus/protocol';
+import { isObject, objectIn, type ApprovedDefinitions, type ServerName } from '@omnibus/protocol';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 
 export interface Kept {
@@ -111,10 +111,9 @@ class FileStore implements ApprovedStore {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Map();
       throw error;
     }
-    const kept = parse(text);
+    const kept = objectIn(text);
     if (
-      !isObject(kept) ||
-      kept['version'] !== fileVersion ||
+      kept?.['version'] !== fileVersion ||
       !isObject(kept['servers']) ||
       !Object.values(kept['servers']).every((each) => approvedBucket.shape?.(each) === 'fits')
     ) {
