@@ -124,6 +124,7 @@ export {
 export type { ConversationLabel, ConversationRecord, LabelReason, Labels } from './conversations.ts';
 export type { OwnedResults, SourceTool, StoredPart, StoredResult } from './stored-results.ts';
 export { starred } from './starred.ts';
+export { errorResult, textResult } from './text-results.ts';
 export type { DirectoryEntry, DirectoryGroup, DirectoryUser } from './directory-records.ts';
 export { blockKinds } from './limit-records.ts';
 export type { BlockKind, BlockRecord, LimitsNews, QuotaRecord, UsageRecord, UsageRow } from './limit-records.ts';

@@ -6,9 +6,11 @@ import { signInRoute, type View } from '@omnibus/catalog';
 import { KeyedRing } from '@omnibus/collections';
 import {
   anonymous,
+  errorResult,
   fault,
   isCustomMethod,
   keyedRequest,
+  textResult,
   withoutModernMeta,
   type ExchangeMethod,
   type GatewayFault,
@@ -381,12 +383,9 @@ export class StatelessCalls implements CallTable {
       // A tool that stands for a sign-in is gone after it.
       answerResult(waiter, {
         resultType: 'complete',
-        content: [
-          {
-            type: 'text',
-            text: `You have opened the address, and the tool ${JSON.stringify(name)} is not there any more: list the tools again.`,
-          },
-        ],
+        ...textResult(
+          `You have opened the address, and the tool ${JSON.stringify(name)} is not there any more: list the tools again.`,
+        ),
         isError: false,
       });
     } else if (areVisited(inputResponses)) {
@@ -394,8 +393,7 @@ export class StatelessCalls implements CallTable {
     } else if (method === 'tools/call') {
       answerResult(waiter, {
         resultType: 'complete',
-        content: [{ type: 'text', text: 'the user did not open the address the server needs visited first' }],
-        isError: true,
+        ...errorResult('the user did not open the address the server needs visited first'),
       });
     } else {
       this.#refuse(waiter, fault('params.invalid', 'the address the server needs visited first was not opened'));

@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
+  errorResult,
   fault,
   isInputMethod,
   isObject,
@@ -95,6 +96,6 @@ export function responseOf(method: InputMethod, answer: InputAnswer): JsonObject
 export function refusal(method: ExchangeMethod, kind: InputMethod, answer: InputAnswer): ExchangeOutcome {
   const message = `${kind} was refused by the client: ${'error' in answer ? answer.error.message : 'no answer'}`;
   return method === 'tools/call'
-    ? { kind: 'result', result: { content: [{ type: 'text', text: message }], isError: true } }
+    ? { kind: 'result', result: errorResult(message) }
     : { kind: 'error', error: { code: -32_603, message } };
 }

@@ -9,6 +9,7 @@
  */
 import { setLast } from '@omnibus/collections';
 import {
+  errorResult,
   mannerOf,
   fault,
   isObject,
@@ -87,15 +88,9 @@ export class SchemaChecks implements CallStep {
     if (problem === undefined) return undefined;
     return {
       kind: 'result',
-      result: {
-        content: [
-          {
-            type: 'text',
-            text: `The arguments do not fit the tool's input schema: ${problem}. The tool was not called.`,
-          },
-        ],
-        isError: true,
-      },
+      result: errorResult(
+        `The arguments do not fit the tool's input schema: ${problem}. The tool was not called.`,
+      ),
     };
   }
 

@@ -1,6 +1,6 @@
 /** Tools in the shapes that the configuration gives them (`tools` of a server). Rules, approvals, audit, search and scripts see a tool and its arguments as clients do; the server gets its own names, and the values of hidden arguments. */
 import type { ServerConfig } from '@omnibus/config';
-import { fault, isObject, printable, type ExchangeOutcome, type JsonObject, type ServerName } from '@omnibus/protocol';
+import { errorResult, fault, isObject, printable, type ExchangeOutcome, type JsonObject, type ServerName } from '@omnibus/protocol';
 import type { Call } from '../../call/call.ts';
 import { sourceOf } from '../../catalog/record-shape.ts';
 import type { ProcessFeature, ServerFeature } from '../../feature.ts';
@@ -80,14 +80,8 @@ function refusal(
     known.length === 0 ? 'it has none' : `it has ${known.join(', ')}${names.length > maxNamed ? ' and more' : ''}`;
   return {
     kind: 'result',
-    result: {
-      content: [
-        {
-          type: 'text',
-          text: `${JSON.stringify(printable(made.unknown, 100))} is no argument of this tool; ${words}. The tool was not called.`,
-        },
-      ],
-      isError: true,
-    },
+    result: errorResult(
+      `${JSON.stringify(printable(made.unknown, 100))} is no argument of this tool; ${words}. The tool was not called.`,
+    ),
   };
 }

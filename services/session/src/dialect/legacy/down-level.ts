@@ -3,6 +3,7 @@
  * makes it reject the whole message, so these are replaced by kinds that it knows.
  */
 import {
+  errorResult,
   featuresOf,
   isObject,
   urlElicitationRequired,
@@ -58,7 +59,7 @@ export function downLevelError(method: ExchangeMethod, error: JsonRpcErrorObject
     '\n',
   );
   return method === 'tools/call'
-    ? { kind: 'result', result: { content: [text(told)], isError: true } }
+    ? { kind: 'result', result: errorResult(told) }
     : { kind: 'error', error: { code: internalError, message: told } };
 }
 

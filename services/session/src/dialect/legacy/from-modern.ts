@@ -1,5 +1,6 @@
 /** Converts messages of servers of 2026-07-28 for clients of the revisions with sessions. */
 import {
+  errorResult,
   isObject,
   metaKeys,
   modernCodes,
@@ -53,10 +54,7 @@ export function plainModernError(method: ExchangeMethod, error: JsonRpcErrorObje
       if (method === 'tools/call')
         return {
           kind: 'result',
-          result: {
-            content: [{ type: 'text', text: `${error.message} (the client lacks a capability the tool needs)` }],
-            isError: true,
-          },
+          result: errorResult(`${error.message} (the client lacks a capability the tool needs)`),
         };
       return { kind: 'error', error: { ...error, code: internalError } };
     case modernCodes.headerMismatch:

@@ -4,12 +4,12 @@
  */
 import { coderNames, type View } from '@omnibus/catalog';
 import type { Config } from '@omnibus/config';
-import { isObject, type JsonObject, type WorkerId } from '@omnibus/protocol';
+import { errorResult, isObject, type JsonObject, type WorkerId } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import type { Meant, OwnTools } from '../../call/own-tools.ts';
 import type { SessionFeature } from '../../feature.ts';
 import { Indexes } from '../../call/tool-indexes.ts';
-import { foundFunctions, textResult } from './find-api.ts';
+import { foundFunctions } from './find-api.ts';
 import { Runs } from './runs.ts';
 import { ScriptTasks } from './tasks/script-tasks.ts';
 
@@ -49,8 +49,7 @@ function meant(indexes: Indexes, runs: Runs, view: View, params: JsonObject): Me
         return {
           kind: 'answer',
           ready: () => undefined,
-          result: () =>
-            textResult(`${coderNames.run} needs "code": TypeScript of at most ${maxCode} characters.`, true),
+          result: () => errorResult(`${coderNames.run} needs "code": TypeScript of at most ${maxCode} characters.`),
         };
       return { kind: 'run', begin: (outer) => runs.begin(outer, script) };
     }

@@ -1,6 +1,6 @@
 /** What `find_api` answers: the TypeScript signatures of the functions that fit, from what the caller sees. */
 import { coderNames, type View } from '@omnibus/catalog';
-import { isObject, printable, type JsonObject } from '@omnibus/protocol';
+import { errorResult, isObject, printable, textResult, type JsonObject } from '@omnibus/protocol';
 import { maxQueryLength } from '@omnibus/search';
 import type { Indexes } from '../../call/tool-indexes.ts';
 import { ScriptFunctions, type ScriptFunction } from './names.ts';
@@ -12,28 +12,20 @@ const maxDescription = 200;
 /** Characters of one answer. */
 const maxAnswer = 60_000;
 
-export function textResult(text: string, isError = false): JsonObject {
-  return { content: [{ type: 'text', text }], ...(isError ? { isError } : {}) };
-}
-
 export function foundFunctions(indexes: Indexes, view: View, given: JsonObject): JsonObject {
   const { query, limit = usualLimit, server } = given;
   if (typeof query !== 'string' || query.trim() === '' || query.length > maxQueryLength)
-    return textResult(
-      `${coderNames.find} needs "query": what the code is to do, in at most ${maxQueryLength} characters.`,
-      true,
-    );
+    return errorResult(`${coderNames.find} needs "query": what the code is to do, in at most ${maxQueryLength} characters.`);
   if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < 1)
-    return textResult('"limit" must be a whole number from 1 to 50.', true);
+    return errorResult('"limit" must be a whole number from 1 to 50.');
   if (server !== undefined && typeof server !== 'string')
-    return textResult('"server" must be the name of a server.', true);
+    return errorResult('"server" must be the name of a server.');
   const functions = ScriptFunctions.of(view).all;
   const isWanted = (each: ScriptFunction | undefined): boolean =>
     server === undefined || each?.server === server || each?.offered.server === server;
   if (!functions.some(isWanted))
-    return textResult(
+    return errorResult(
       `There is no server ${JSON.stringify(printable(server ?? '', 100))} here. Servers: ${serversIn(functions)}.`,
-      true,
     );
   const { tools, index } = indexes.of(view);
   const byName = new Map(functions.map((each) => [each.offered.publicName, each]));

@@ -1,14 +1,22 @@
 /** One run of a script. */
 import { randomInt } from 'node:crypto';
 import { coderNames } from '@omnibus/catalog';
-import { fault, isObject, parseJson, readOwnLimit, type JsonObject, type ServerName } from '@omnibus/protocol';
+import {
+  errorResult,
+  fault,
+  isObject,
+  parseJson,
+  readOwnLimit,
+  textResult,
+  type JsonObject,
+  type ServerName,
+} from '@omnibus/protocol';
 import type { CallStream } from '../../call/client-port.ts';
 import { InnerRun, type RunEnd } from '../../call/inner-run.ts';
 import type { InnerStream, SettledCall } from '../../call/inner-stream.ts';
 import { WaitingRequest, type RequestsWithin } from '../../call/open-requests.ts';
 import type { OuterCall } from '../../call/outer-call.ts';
 import type { OwnTools } from '../../call/own-tools.ts';
-import { textResult } from './find-api.ts';
 import { ScriptFunctions } from './names.ts';
 import { ScriptHost } from './script-host.ts';
 import type { FromScript, Script, ScriptEnd, ScriptLimits } from './script-messages.ts';
@@ -158,8 +166,8 @@ export class Run<Stream extends CallStream> extends InnerRun<Stream> {
   // --- the end -----------------------------------------------------------------------------------------------------------------
 
   #ended({ isOk, text, printed }: ScriptEnd): void {
-    const said = [printed, text].filter((each) => each !== '').join('\n');
-    this.answer(textResult(said === '' ? 'The script has returned nothing.' : said, !isOk));
+    const said = [printed, text].filter((each) => each !== '').join('\n') || 'The script has returned nothing.';
+    this.answer(isOk ? textResult(said) : errorResult(said));
   }
 
   protected override stopped(): void {

@@ -1,7 +1,17 @@
 /** One call of a composite tool. Its steps run one after the other, and the first that fails ends it. */
 import type { Config } from '@omnibus/config';
 import { referencesIn } from '@omnibus/config';
-import { fault, isObject, paramsProblem, parseJson, printable, readOwnLimit, type JsonObject } from '@omnibus/protocol';
+import {
+  errorResult,
+  fault,
+  isObject,
+  paramsProblem,
+  parseJson,
+  printable,
+  readOwnLimit,
+  textResult,
+  type JsonObject,
+} from '@omnibus/protocol';
 import type { CallStream } from '../../call/client-port.ts';
 import { InnerRun, type RunEnd } from '../../call/inner-run.ts';
 import type { SettledCall } from '../../call/inner-stream.ts';
@@ -9,8 +19,6 @@ import type { OuterCall } from '../../call/outer-call.ts';
 import { mapped, MappingError } from './mapping.ts';
 
 type Composite = Config['composites'][string];
-
-const words = (text: string): readonly JsonObject[] => [{ type: 'text', text }];
 
 export class CompositeRun<Stream extends CallStream> extends InnerRun<Stream> {
   readonly #composite: Composite;
@@ -60,10 +68,9 @@ export class CompositeRun<Stream extends CallStream> extends InnerRun<Stream> {
     );
     if (missing.length === 0) this.#next();
     else
-      this.answer({
-        content: words(`The tool needs ${missing.map((name) => JSON.stringify(name)).join(', ')}. No step was begun.`),
-        isError: true,
-      });
+      this.answer(
+        errorResult(`The tool needs ${missing.map((name) => JSON.stringify(name)).join(', ')}. No step was begun.`),
+      );
   }
 
   #next(): void {
@@ -129,25 +136,19 @@ export class CompositeRun<Stream extends CallStream> extends InnerRun<Stream> {
       const text = typeof value === 'string' ? value : JSON.stringify(value);
       const { maxUpstreamMessageBytes: most } = this.outer.carrier.host.limits;
       if (text.length > most) throw new MappingError(`it has more than ${most} characters`);
-      this.answer({ content: words(text), ...(isObject(value) ? { structuredContent: value } : {}) });
+      this.answer({ ...textResult(text), ...(isObject(value) ? { structuredContent: value } : {}) });
     } catch (error) {
       if (!(error instanceof MappingError)) throw error;
-      this.answer({
-        content: words(`All steps have run, and the result cannot be made: ${error.message}.`),
-        isError: true,
-      });
+      this.answer(errorResult(`All steps have run, and the result cannot be made: ${error.message}.`));
     }
   }
 
   #failed(problem: string): void {
     const { id, call } = this.#composite.steps[this.#done.length] as Composite['steps'][number];
     const before = this.#done.length === 0 ? 'No step has run before' : `Steps that have run: ${this.#done.join(', ')}`;
-    this.answer({
-      content: words(
-        `The step "${id}" (${printable(call, 200)}) has failed: ${problem.replace(/\.$/, '')}. ${before}.`,
-      ),
-      isError: true,
-    });
+    this.answer(
+      errorResult(`The step "${id}" (${printable(call, 200)}) has failed: ${problem.replace(/\.$/, '')}. ${before}.`),
+    );
   }
 
   protected override stopped(): void {

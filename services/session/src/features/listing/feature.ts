@@ -4,10 +4,10 @@
  */
 import { finderNames, finders, type View } from '@omnibus/catalog';
 import type { Config } from '@omnibus/config';
-import { isObject, parseJson, type JsonObject } from '@omnibus/protocol';
+import { errorResult, isObject, parseJson, type JsonObject } from '@omnibus/protocol';
 import type { Meant } from '../../call/own-tools.ts';
 import type { SessionFeature } from '../../feature.ts';
-import { describedTools, foundTools, mistake } from './found-tools.ts';
+import { describedTools, foundTools } from './found-tools.ts';
 import { Indexes } from '../../call/tool-indexes.ts';
 import { Meanings, type MeaningsOptions } from './meanings.ts';
 
@@ -67,7 +67,7 @@ function meant(
 
 /** The call that `call_tool` stands for. */
 function inner(params: JsonObject, { name, arguments: passed = {} }: JsonObject): Meant {
-  const wrong = (text: string): Meant => ({ kind: 'answer', ready: () => undefined, result: () => mistake(text) });
+  const wrong = (text: string): Meant => ({ kind: 'answer', ready: () => undefined, result: () => errorResult(text) });
   if (typeof name !== 'string')
     return wrong(`${finderNames.call} needs "name": a name that ${finderNames.find} found.`);
   if (finders.names.has(name)) return wrong(`Call ${name} itself, not with ${finderNames.call}.`);

@@ -1,6 +1,6 @@
 /** What `find_tools` and `describe_tools` answer: short texts for a model, from what the caller sees. */
 import { finderNames, type OfferedTool, type View } from '@omnibus/catalog';
-import { isObject, parseJson, printable, type JsonObject } from '@omnibus/protocol';
+import { errorResult, isObject, parseJson, printable, textResult, type JsonObject } from '@omnibus/protocol';
 import { maxQueryLength, parametersOf, type Meaning } from '@omnibus/search';
 import type { Indexes, IndexedTools } from '../../call/tool-indexes.ts';
 
@@ -16,15 +16,6 @@ const maxServers = 40;
 /** Characters of definitions in one answer; a longer one is for a model with a larger window. */
 const maxDescribed = 200_000;
 
-/** A mistake in the arguments is a result, so that the model can correct it (2025-11-25 server/tools, Error Handling). */
-export function mistake(text: string): JsonObject {
-  return { ...said(text), isError: true };
-}
-
-function said(text: string): JsonObject {
-  return { content: [{ type: 'text', text }] };
-}
-
 /** @param meaningOf the meaning of the question for the tools of the caller; undefined: it is ranked by words. */
 export function foundTools(
   indexes: Indexes,
@@ -34,14 +25,14 @@ export function foundTools(
 ): JsonObject {
   const { query, limit = usualLimit, server } = given;
   if (typeof query !== 'string' || query.trim() === '' || query.length > maxQueryLength)
-    return mistake(
+    return errorResult(
       `${finderNames.find} needs "query": what the tool is to do, in at most ${maxQueryLength} characters.`,
     );
   if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < 1)
-    return mistake('"limit" must be a whole number from 1 to 50.');
+    return errorResult('"limit" must be a whole number from 1 to 50.');
   const { servers } = view.definition;
   if (server !== undefined && !servers.some((each) => each === server))
-    return mistake(`There is no server ${quoted(server)} here. Servers: ${listOf(servers)}.`);
+    return errorResult(`There is no server ${quoted(server)} here. Servers: ${listOf(servers)}.`);
   const indexed = indexes.of(view);
   const { tools, index } = indexed;
   const found = index
@@ -53,9 +44,9 @@ export function foundTools(
     )
     .flatMap(({ index: at }) => tools[at] ?? []);
   const unread = unreadIn(view, indexed, server);
-  if (found.length > 0) return said([...found.map((tool) => lineOf(view, tool)), ...unread].join('\n'));
+  if (found.length > 0) return textResult([...found.map((tool) => lineOf(view, tool)), ...unread].join('\n'));
   const searched = servers.filter((each) => (server ?? each) === each && tools.some((tool) => tool.server === each));
-  return said(
+  return textResult(
     [
       `Nothing fits ${quoted(query)}. Searched servers: ${listOf(searched)}.`,
       ...unread,
@@ -109,7 +100,7 @@ export function describedTools(indexes: Indexes, view: View, given: JsonObject, 
   const { names: wanted } = given;
   const names: readonly unknown[] = typeof wanted === 'string' ? [wanted] : Array.isArray(wanted) ? wanted : [];
   if (names.length === 0 || names.length > maxNames || !names.every(isName))
-    return mistake(`${finderNames.describe} needs "names": 1 to ${maxNames} names that ${finderNames.find} found.`);
+    return errorResult(`${finderNames.describe} needs "names": 1 to ${maxNames} names that ${finderNames.find} found.`);
   const shown = new Map([
     ...view.lists.entries('tools', takesAnyOutput).map(({ publicName, text }) => [publicName, text] as const),
     ...view.compositeTools().map(({ publicName, entry }) => [publicName, JSON.stringify(entry)] as const),
@@ -129,7 +120,7 @@ export function describedTools(indexes: Indexes, view: View, given: JsonObject, 
       ? `There is no tool ${quoted(name)} here. ${finderNames.find} finds names.`
       : `${name}: ${stateOf(view, tool)?.join(', ') ?? 'not listed'}`;
   });
-  return said(texts.join('\n'));
+  return textResult(texts.join('\n'));
 }
 
 /** A definition without members that say nothing to a model. */

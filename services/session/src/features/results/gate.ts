@@ -1,6 +1,7 @@
 /** Answers reads of stored results: `resources/read` of their URIs, and the tool `read_result`. */
 import { resultBound, resultReader, resultScheme } from '@omnibus/catalog';
 import {
+  errorResult,
   fault,
   isObject,
   type GatewayFault,
@@ -173,9 +174,7 @@ class Read<Stream extends CallStream> {
   #refuse(outcome: Exclude<Outcome, 'read' | 'limited'>, problem: string): void {
     this.#parts.metrics.results.reads.inc({ outcome });
     const { messages } = this.#run;
-    // A mistake in arguments is a result, so that the model can correct it (2025-11-25 server/tools, Error Handling).
-    if (this.#call.method === 'tools/call')
-      messages.answerOwn(this.#call, { content: [{ type: 'text', text: `${problem}.` }], isError: true });
+    if (this.#call.method === 'tools/call') messages.answerOwn(this.#call, errorResult(`${problem}.`));
     else
       messages.deny(
         this.#call,
