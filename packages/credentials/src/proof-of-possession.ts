@@ -15,6 +15,7 @@ import {
   type KeyObject,
 } from 'node:crypto';
 import type { AuthorizationServer } from 'oauth4webapi';
+import type { SentHeaders } from './source.ts';
 
 const algorithm = 'ES256';
 /** Bound on remembered nonces: a key is used at one issuer and one server. */
@@ -33,6 +34,8 @@ export function canBind({ dpop_signing_alg_values_supported: algorithms }: Autho
 const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 export class Prover {
+  /** Tells keys apart: one prover is kept for a key, since it remembers nonces. */
+  readonly x: string | undefined;
   readonly #key: KeyObject;
   readonly #header: string;
   /** The nonce for the next proof, by origin (RFC 9449, 8 and 9). */
@@ -41,6 +44,7 @@ export class Prover {
   constructor(jwk: JsonWebKey) {
     this.#key = createPrivateKey({ key: jwk, format: 'jwk' });
     const { kty, crv, x, y } = jwk;
+    this.x = x;
     this.#header = encoded({ typ: 'dpop+jwt', alg: algorithm, jwk: { kty, crv, x, y } });
   }
 
@@ -57,6 +61,12 @@ export class Prover {
     };
     const signed = `${this.#header}.${encoded(claims)}`;
     return `${signed}.${sign('sha256', Buffer.from(signed), { key: this.#key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`;
+  }
+
+  /** The proof for a request with these headers; undefined if their token is not bound to a key. */
+  headersFor(sent: SentHeaders, method: string, address: string): SentHeaders | undefined {
+    const [scheme, token] = sent['authorization']?.split(' ') ?? [];
+    return scheme === 'DPoP' ? { dpop: this.of(method, address, token) } : undefined;
   }
 
   /** Stores the `DPoP-Nonce` of an answer. */

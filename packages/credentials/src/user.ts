@@ -67,8 +67,8 @@ export class UserTokens implements HeaderSource {
   #asking: Promise<SentHeaders> | undefined;
   #wanted: Challenge | undefined;
   #lacking: Challenge | undefined;
-  /** Makes proofs with the key that the tokens are bound to; `x` tells keys apart. */
-  #prover: { readonly of: Prover; readonly x: string | undefined } | undefined;
+  /** Makes proofs with the key that the tokens are bound to. */
+  #prover: Prover | undefined;
   #secrets: readonly string[] = [];
   /** The access token that was obtained last, by this process: when it is refused, there will be no better one. */
   #renewed: string | undefined;
@@ -184,21 +184,17 @@ export class UserTokens implements HeaderSource {
   }
 
   prove(sent: SentHeaders, method: string, address: string): SentHeaders | undefined {
-    const [scheme, token] = sent['authorization']?.split(' ') ?? [];
-    return scheme === 'DPoP' && this.#prover !== undefined
-      ? { dpop: this.#prover.of.of(method, address, token) }
-      : undefined;
+    return this.#prover?.headersFor(sent, method, address);
   }
 
   noteNonce(address: string, nonce: string): void {
-    this.#prover?.of.note(address, nonce);
+    this.#prover?.note(address, nonce);
   }
 
-  /** Keeps one prover for a key, since it remembers nonces. */
   #noteKey(key: JsonWebKey | undefined): Prover | undefined {
     if (key === undefined) return undefined;
-    if (this.#prover?.x !== key.x) this.#prover = { of: new Prover(key), x: key.x };
-    return this.#prover?.of;
+    if (this.#prover?.x !== key.x) this.#prover = new Prover(key);
+    return this.#prover;
   }
 
   #want(challenge: Challenge): false {

@@ -167,10 +167,7 @@ export class WorkloadTokens implements HeaderSource {
   }
 
   prove(sent: SentHeaders, method: string, address: string): SentHeaders | undefined {
-    const [scheme, token] = sent['authorization']?.split(' ') ?? [];
-    return scheme === 'DPoP' && this.#prover !== undefined
-      ? { dpop: this.#prover.of(method, address, token) }
-      : undefined;
+    return this.#prover?.headersFor(sent, method, address);
   }
 
   noteNonce(address: string, nonce: string): void {

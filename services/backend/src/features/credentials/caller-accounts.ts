@@ -83,7 +83,7 @@ export class CallerToken implements HeaderSource {
   #refused: { readonly digest: string; readonly challenge: Challenge } | undefined;
   #wanted: Challenge | undefined;
   #secrets: readonly string[] = [];
-  #prover: { readonly of: Prover; readonly x: string | undefined } | undefined;
+  #prover: Prover | undefined;
 
   /** @param base of the shared connection, which knows the server's demand. */
   constructor(options: CallerAccountsOptions, principal: Principal, base: NoCredentials) {
@@ -132,9 +132,7 @@ export class CallerToken implements HeaderSource {
   }
 
   prove(sent: SentHeaders, method: string, address: string): SentHeaders | undefined {
-    const [scheme, token] = sent['authorization']?.split(' ') ?? [];
-    const prover = this.#held?.prover;
-    return scheme === 'DPoP' && prover !== undefined ? { dpop: prover.of(method, address, token) } : undefined;
+    return this.#held?.prover?.headersFor(sent, method, address);
   }
 
   noteNonce(address: string, nonce: string): void {
@@ -166,11 +164,10 @@ export class CallerToken implements HeaderSource {
     }
   }
 
-  /** Keeps one prover for a key, since it remembers nonces. */
   #proverOf(key: JsonWebKey | undefined): Prover | undefined {
     if (key === undefined) return undefined;
-    if (this.#prover?.x !== key.x) this.#prover = { of: new Prover(key), x: key.x };
-    return this.#prover?.of;
+    if (this.#prover?.x !== key.x) this.#prover = new Prover(key);
+    return this.#prover;
   }
 
   async #given(): ReturnType<TokenReceiver['open']> {
