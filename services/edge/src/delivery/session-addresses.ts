@@ -9,6 +9,7 @@ import {
   type SessionKey,
   type WorkerId,
 } from '@omnibus/protocol';
+import { revisionProblem } from '../dialect/legacy/revision.ts';
 
 /** A session and the worker to which its commands are sent. */
 export class SessionAddress {
@@ -69,6 +70,16 @@ export class SessionAddresses {
       return known;
     }
     return typeof id === 'string' && isSessionId(id) ? this.of(id) : { fault: fault('session.unknown') };
+  }
+
+  /** The session that a request must name. @param check refuses a request with a session for another reason. */
+  required(
+    headers: IncomingHttpHeaders,
+    check: () => GatewayFault | undefined = () => undefined,
+  ): SessionAddress | { readonly fault: GatewayFault } {
+    const session = this.named(headers) ?? { fault: fault('session.missing') };
+    const problem = 'fault' in session ? undefined : (check() ?? revisionProblem(headers));
+    return problem === undefined ? session : { fault: problem };
   }
 
   /** The address of a session id, whether or not there is such a session, which only its owner can say. */

@@ -2,9 +2,9 @@
 import type { BusError, PendingRequest, ReplyObserver } from '@omnibus/bus';
 import { fault, pushStreamIds, type GatewayFault, type StreamFrame, type StreamId } from '@omnibus/protocol';
 import { openerOf } from '../bounds/opening-rate.ts';
-import type { SessionAddress, SessionAddresses } from '../delivery/session-addresses.ts';
+import type { SessionAddresses } from '../delivery/session-addresses.ts';
 import type { Delivery } from '../delivery/delivery.ts';
-import { hasPrimedStreams, revisionProblem } from '../dialect/legacy/revision.ts';
+import { hasPrimedStreams } from '../dialect/legacy/revision.ts';
 import type { Arrival, Gate } from './arrival.ts';
 import { EventWriter, readEventId, type EventWriterOptions } from './event-writer.ts';
 import { readAccept } from './media.ts';
@@ -28,12 +28,15 @@ export class GetEndpoint {
     const {
       request: { headers },
     } = arrival;
-    const session = this.#sessionOf(arrival, () =>
+    const session = this.#options.sessions.required(headers, () =>
       readAccept(headers.accept).events
         ? undefined
         : fault('http.not_acceptable', 'a GET needs Accept: text/event-stream'),
     );
-    if (session === undefined) return;
+    if ('fault' in session) {
+      arrival.refuse(session.fault);
+      return;
+    }
     const after = readEventId(headers['last-event-id']);
     if (after === 'unknown') {
       arrival.refuse(fault('stream.unknown'));
@@ -65,8 +68,11 @@ export class GetEndpoint {
   }
 
   delete(arrival: Arrival): void {
-    const session = this.#sessionOf(arrival, () => undefined);
-    if (session === undefined) return;
+    const session = this.#options.sessions.required(arrival.request.headers);
+    if ('fault' in session) {
+      arrival.refuse(session.fault);
+      return;
+    }
     const { delivery, gate } = this.#options;
     arrival.run(() => {
       const pending = delivery.sessions.request(
@@ -86,20 +92,6 @@ export class GetEndpoint {
         },
       );
     });
-  }
-
-  /** The session that a request names. @returns undefined when the request was refused. */
-  #sessionOf(arrival: Arrival, check: () => ReturnType<typeof fault> | undefined): SessionAddress | undefined {
-    const session = this.#options.sessions.named(arrival.request.headers);
-    const problem =
-      session === undefined
-        ? fault('session.missing')
-        : 'fault' in session
-          ? session.fault
-          : (check() ?? revisionProblem(arrival.request.headers));
-    if (session !== undefined && !('fault' in session) && problem === undefined) return session;
-    arrival.refuse(problem ?? fault('session.missing'));
-    return undefined;
   }
 }
 

@@ -220,15 +220,9 @@ export class PostEndpoint {
     accepted: Accepted,
     { messages, refusals }: Extract<ParsedBody, { kind: 'batch' }>,
   ): void {
-    const session = this.#options.sessions.named(arrival.request.headers);
-    const problem =
-      session === undefined
-        ? fault('session.missing')
-        : 'fault' in session
-          ? session.fault
-          : revisionProblem(arrival.request.headers);
-    if (session === undefined || 'fault' in session || problem !== undefined) {
-      arrival.refuse(problem ?? fault('session.missing'));
+    const session = this.#options.sessions.required(arrival.request.headers);
+    if ('fault' in session) {
+      arrival.refuse(session.fault);
       return;
     }
     const requests: JsonRpcId[] = [];
