@@ -7,21 +7,13 @@ import {
   type CallCommand,
   type ExchangeOutcome,
   type InputAnswer,
-  type JsonObject,
   type Principal,
   type ServerName,
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { Confirmations } from './confirmations.ts';
 import type { UserCredentials } from './server-credentials.ts';
-
-/** A question to the client of a call, before the call (`call/sign-in.ts`). */
-export interface CodeQuestion {
-  readonly kind: 'question';
-  readonly params: JsonObject;
-  /** Never rejects. @returns undefined if the call can proceed now. */
-  readonly answered: (answer: InputAnswer) => Promise<ExchangeOutcome | undefined>;
-}
+import type { CodeQuestion } from './sign-in-answer.ts';
 
 interface CodeQuestionsOptions {
   readonly log: Logger;

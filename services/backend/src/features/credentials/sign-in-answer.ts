@@ -9,18 +9,18 @@ export interface SignInDesk {
 }
 
 /** What such a call comes to: an outcome, a question to its client first, or a wait for its user. */
-export type SignInAnswer =
-  | ExchangeOutcome
-  | WaitForSignIn
-  | {
-      readonly kind: 'question';
-      /** Of `elicitation/create`. */
-      readonly params: JsonObject;
-      /** Never rejects. @returns undefined if the call can proceed now. */
-      readonly answered: (answer: InputAnswer) => Promise<ExchangeOutcome | undefined>;
-      /** As with a wait. */
-      readonly done?: ExchangeOutcome | undefined;
-    };
+export type SignInAnswer = ExchangeOutcome | WaitForSignIn | CodeQuestion;
+
+/** A question to the client of a call, before the call. */
+export interface CodeQuestion {
+  readonly kind: 'question';
+  /** Of `elicitation/create`. */
+  readonly params: JsonObject;
+  /** Never rejects. @returns undefined if the call can proceed now. */
+  readonly answered: (answer: InputAnswer) => Promise<ExchangeOutcome | undefined>;
+  /** As with a wait. */
+  readonly done?: ExchangeOutcome | undefined;
+}
 
 /** A call that waits for its user's sign-in. */
 interface WaitForSignIn {

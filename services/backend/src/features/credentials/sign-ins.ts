@@ -47,11 +47,12 @@ import {
   type Who,
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
-import { CodeQuestions, inWords, type CodeQuestion } from './code-questions.ts';
+import { CodeQuestions, inWords } from './code-questions.ts';
 import { Confirmations, newCode } from './confirmations.ts';
 import { Connections, ownerOf } from './connections.ts';
 import { OwnBrowser, reuseMs } from './own-browser.ts';
 import type { UserCredentials } from './server-credentials.ts';
+import type { SignInAnswer } from './sign-in-answer.ts';
 
 export interface SignInsOptions {
   readonly bus: Bus;
@@ -69,18 +70,6 @@ export interface SignInsOptions {
   /** Called when the stored credentials of a user for a server have changed; resolves when the user's connections use the new ones. */
   readonly changed: (server: ServerName, principal: Principal) => Promise<void>;
 }
-
-/** A call that waits for its user's sign-in (`call/sign-in.ts`). */
-interface Wait {
-  readonly kind: 'wait';
-  readonly params: JsonObject | undefined;
-  readonly message: string;
-  readonly otherwise: ExchangeOutcome;
-  readonly declined: ExchangeOutcome;
-  readonly isCodeWanted: () => Promise<boolean>;
-}
-
-type SignInAnswer = ExchangeOutcome | CodeQuestion | Wait;
 
 interface Ticket {
   readonly server: ServerName;
