@@ -18,7 +18,7 @@ export { byIdentityAssertion, byTokenExchange, type Grant } from './grants.ts';
 export { NoCredentials } from './no-credentials.ts';
 export { Prover } from './proof-of-possession.ts';
 export { sealToken, TokenReceiver } from './sealed-token.ts';
-export type { ClientIdentity } from './token-request.ts';
+export { clientOf } from './token-request.ts';
 export { UserTokens, type TokensChange } from './user.ts';
 export { Envelopes, type Place } from './vault/envelope.ts';
 export { desktopEnvironment } from './desktop-environment.ts';

@@ -17,6 +17,20 @@ export interface ClientIdentity {
   readonly method?: string | undefined;
 }
 
+/** The same in the words of a configuration. */
+type ClientOptions = Omit<ClientIdentity, 'method'> & { readonly clientAuthentication?: string | undefined };
+
+/** As which client the gateway asks an issuer, by the options of a configuration. */
+export function clientOf({
+  clientId,
+  clientSecret,
+  privateKey,
+  algorithm,
+  clientAuthentication: method,
+}: ClientOptions): ClientIdentity {
+  return { clientId, clientSecret, privateKey, algorithm, method };
+}
+
 export interface Tokens {
   readonly accessToken: string;
   /** Milliseconds since 1970; undefined when the issuer does not say. */

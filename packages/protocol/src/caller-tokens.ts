@@ -1,4 +1,5 @@
 /** Messages by which a backend worker gets tokens for a server in a caller's name, from the edge with the caller's token. That token never leaves the edge. */
+import { hash } from 'node:crypto';
 import type { Principal, ServerName } from './ids.ts';
 import type { JsonObject } from './json-rpc.ts';
 
@@ -11,7 +12,7 @@ export interface CallerTokenAsk {
   readonly resourceMetadata?: string;
   readonly scope?: string;
   readonly isProofWanted?: boolean;
-  /** A digest of the token that the server has refused: another one is needed. */
+  /** The `tokenDigest` of the header that the server has refused: another token is needed. */
   readonly refused?: string;
 }
 
@@ -20,3 +21,8 @@ export type CallerTokenReply =
   | { readonly kind: 'token'; readonly sealed: string }
   /** @property isPassing whether another attempt may succeed. */
   | { readonly kind: 'failed'; readonly problem: string; readonly isPassing: boolean };
+
+/** Names a token without showing it. @param authorization the header with the token. */
+export function tokenDigest(authorization: string): string {
+  return hash('sha256', authorization, 'base64url');
+}

@@ -252,7 +252,7 @@ export { modernHeaders } from './modern-headers.ts';
 export { clientInfoOf } from './client-info.ts';
 export type { ClientInfo, SessionRecord } from './session-record.ts';
 export { insteadOfKey, signInName } from './connect-messages.ts';
-export type { CallerTokenAsk, CallerTokenReply } from './caller-tokens.ts';
+export { tokenDigest, type CallerTokenAsk, type CallerTokenReply } from './caller-tokens.ts';
 export type { ConnectCommand, ConnectionRow, ConnectReply } from './connect-messages.ts';
 export type { AdminAnswer, AdminQuestion, TapFilter, TapLease, TapReport, WorkerOfRole } from './admin-messages.ts';
 export { basePathOf, pathBelow } from './base-path.ts';

@@ -2,20 +2,19 @@
  * Gives backend workers tokens for servers in the names of callers: made from the caller's token at this edge, or from the ID token of the caller's
  * sign-in, at issuers that the configuration names. Requests for one caller and server run one at a time; their tokens are cached while they and the caller's own are valid.
  */
-import { hash } from 'node:crypto';
 import {
   byIdentityAssertion,
   byTokenExchange,
+  clientOf,
   CredentialProblem,
   sealToken,
   WorkloadTokens,
   type Challenge,
-  type ClientIdentity,
   type Grant,
 } from '@omnibus/credentials';
 import { enabledServers, isForTenant, type Config, type ServerConfig } from '@omnibus/config';
 import type { Agents, issuersOf, outbound } from '@omnibus/backend/issuers';
-import type { CallerTokenAsk, CallerTokenReply, ServerName } from '@omnibus/protocol';
+import { tokenDigest, type CallerTokenAsk, type CallerTokenReply, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { HeldToken, HeldTokens } from './held-tokens.ts';
 
@@ -75,7 +74,7 @@ export class TokenDesk {
       };
       const source = this.#sourceFor(server, held, challenge);
       let { authorization = '' } = await source.ask();
-      if (refused === digestOf(authorization)) {
+      if (refused === tokenDigest(authorization)) {
         await source.refused({ authorization }, challenge);
         ({ authorization = '' } = await source.ask());
       }
@@ -177,27 +176,7 @@ export class TokenDesk {
       throw new CredentialProblem('the configuration does not say at which identity provider its users sign in');
     // The secret of the sign-in is for that provider alone.
     const isOfSignIn = issuer === signIn?.issuer && clientId === signIn.clientId;
-    const {
-      clientSecret = isOfSignIn ? signIn.clientSecret : undefined,
-      privateKey,
-      algorithm,
-      clientAuthentication: method,
-    } = identityProvider ?? {};
-    return { issuer, client: { clientId, clientSecret, privateKey, algorithm, method } };
+    const clientSecret = identityProvider?.clientSecret ?? (isOfSignIn ? signIn.clientSecret : undefined);
+    return { issuer, client: clientOf({ ...identityProvider, clientId, clientSecret }) };
   }
-}
-
-function clientOf({
-  clientId,
-  clientSecret,
-  privateKey,
-  algorithm,
-  clientAuthentication: method,
-}: OfCallers): ClientIdentity {
-  return { clientId, clientSecret, privateKey, algorithm, method };
-}
-
-/** As the backend worker names a token that was refused (`caller-accounts.ts`). */
-function digestOf(authorization: string): string {
-  return hash('sha256', authorization, 'base64url');
 }

@@ -2,7 +2,7 @@
  * The credentials of callers for a server that is called with tokens made from theirs (`credentials: { kind: exchange | enterprise }`). A caller's own token
  * stays at the edge that received it; the backend asks that edge for another one, for this server and this caller alone.
  */
-import { hash, type JsonWebKey } from 'node:crypto';
+import type { JsonWebKey } from 'node:crypto';
 import { setLast } from '@omnibus/collections';
 import {
   CredentialProblem,
@@ -13,13 +13,14 @@ import {
   type SentHeaders,
   type TokenReceiver,
 } from '@omnibus/credentials';
-import type {
-  CallerTokenAsk,
-  CallerTokenReply,
-  ExchangeContext,
-  Principal,
-  ServerName,
-  WorkerId,
+import {
+  tokenDigest,
+  type CallerTokenAsk,
+  type CallerTokenReply,
+  type ExchangeContext,
+  type Principal,
+  type ServerName,
+  type WorkerId,
 } from '@omnibus/protocol';
 import type { UserAccounts } from './user-accounts.ts';
 
@@ -120,7 +121,7 @@ export class CallerToken implements HeaderSource {
     if (challenge.error === 'insufficient_scope') return false;
     if (this.#held !== undefined && !this.#holds(sent)) return true;
     this.#held = undefined;
-    this.#refused = { digest: digestOf(sent), challenge };
+    this.#refused = { digest: tokenDigest(sent['authorization'] ?? ''), challenge };
     await this.ask();
     return true;
   }
@@ -200,9 +201,4 @@ export class CallerToken implements HeaderSource {
       throw new CredentialProblem('the edge gave a token that cannot be read here', { cause: error });
     }
   }
-}
-
-/** Names a token without showing it; the edge compares it (`services/connect`, exchange/token-desk.ts). */
-function digestOf({ authorization = '' }: SentHeaders): string {
-  return hash('sha256', authorization, 'base64url');
 }

@@ -4,10 +4,10 @@ import { setLast } from '@omnibus/collections';
 import type { ServerConfig } from '@omnibus/config';
 import {
   byIdentityAssertion,
+  clientOf,
   NoCredentials,
   UserTokens,
   WorkloadTokens,
-  type ClientIdentity,
   type Fetch,
   type HeaderSource,
   type Place,
@@ -155,21 +155,6 @@ export class UserCredentials implements UserAccounts {
   async changed(principal: Principal): Promise<TokensChange> {
     return (await this.#users.get(principal)?.changed()) ?? 'same';
   }
-}
-
-type Named = Pick<ClientIdentity, 'clientId' | 'clientSecret' | 'privateKey' | 'algorithm'> & {
-  readonly clientAuthentication?: string | undefined;
-};
-
-/** As which client the gateway asks an issuer, by the options of the configuration. */
-function clientOf({
-  clientId,
-  clientSecret,
-  privateKey,
-  algorithm,
-  clientAuthentication: method,
-}: Named): ClientIdentity {
-  return { clientId, clientSecret, privateKey, algorithm, method };
 }
 
 function workload(
