@@ -171,7 +171,7 @@ async function findCheckpoints(
   const keyAt = keyFile ?? at(settings?.keyFile);
   const checkpoints: Checkpoint[] = [];
   for (const file of from) {
-    for (const [index, line] of (await textOf(file)).split('\n').entries()) {
+    for (const [index, line] of (await readable(readFile(file, 'utf8'))).split('\n').entries()) {
       if (line === '') continue;
       const checkpoint = readCheckpoint(line);
       if (checkpoint === undefined)
@@ -184,13 +184,14 @@ async function findCheckpoints(
       'usage',
       'whoever can rewrite checkpoints can rewrite records: name the key that signed them (--key FILE; for an Ed25519 key the public part is enough)',
     );
-  return { checkpoints, key: keyAt === undefined ? undefined : readCheckpointKey(await textOf(keyAt)) };
+  const key = keyAt === undefined ? undefined : readCheckpointKey(await readable(readFile(keyAt, 'utf8')));
+  return { checkpoints, key };
 }
 
 /** @throws {CommandProblem} */
-async function textOf(file: string): Promise<string> {
+async function readable<Found>(reading: Promise<Found>): Promise<Found> {
   try {
-    return await readFile(file, 'utf8');
+    return await reading;
   } catch (error) {
     throw new CommandProblem(
       (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'unknown' : 'other',
@@ -212,14 +213,7 @@ async function* linesOf(given: readonly string[], { config, bus }: ReadOptions):
 
 /** @throws {CommandProblem} */
 export async function isFolder(place: string): Promise<boolean> {
-  try {
-    return (await stat(place)).isDirectory();
-  } catch (error) {
-    throw new CommandProblem(
-      (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'unknown' : 'other',
-      (error as Error).message,
-    );
-  }
+  return (await readable(stat(place))).isDirectory();
 }
 
 /** All lines of the records in NATS, in the order in which they were written there. @throws {Error} where NATS is not configured or not reached. */
