@@ -19,7 +19,7 @@ export type { Route } from './tools.ts';
 export type { Sight } from './sight.ts';
 export type { MissingServer } from './list-head.ts';
 export { drawn } from './definitions/hidden-text.ts';
-export { definitionDigest } from './definitions/facets.ts';
+export { definitionDigest, entryDigest } from './definitions/facets.ts';
 export { approve, atFirstSight, judge } from './definitions/judge.ts';
 export type { DefinitionsMode, Deviation, Judgement, Said } from './definitions/judge.ts';
 export { suspicious } from './definitions/suspicious.ts';

@@ -76,3 +76,12 @@ export function definitionDigest(definition: unknown): string {
   // Half a surrogate pair has no bytes of its own.
   return hash('sha256', text.isWellFormed() ? text : JSON.stringify(text), 'base64url').slice(0, 22);
 }
+
+/** By the object of a definition in the catalogue, which stays the same until the definition changes. */
+const digests = new WeakMap<JsonObject, string>();
+
+export function entryDigest(entry: JsonObject): string {
+  const digest = digests.get(entry) ?? definitionDigest(entry);
+  digests.set(entry, digest);
+  return digest;
+}

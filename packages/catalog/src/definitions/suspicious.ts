@@ -3,7 +3,7 @@
  * other servers, names that are the same or look the same, and schemas that are costly to read. It is an indication, and holds nothing back.
  */
 import { isObject, type JsonObject } from '@omnibus/protocol';
-import { definitionDigest } from './facets.ts';
+import { entryDigest } from './facets.ts';
 import { schemaFindings } from './schema-cost.ts';
 
 /** One finding about a tool. */
@@ -93,7 +93,7 @@ function namesake({ server, name, tool }: Place, places: readonly Place[]): Susp
   const other = places.find(
     (each) =>
       each.server !== server &&
-      (tool === undefined || each.tool === undefined || digestOf(tool) !== digestOf(each.tool)),
+      (tool === undefined || each.tool === undefined || entryDigest(tool) !== entryDigest(each.tool)),
   );
   return other === undefined
     ? []
@@ -105,13 +105,6 @@ function namesake({ server, name, tool }: Place, places: readonly Place[]): Susp
           other: { server: other.server, name },
         },
       ];
-}
-
-const digests = new WeakMap<JsonObject, string>();
-function digestOf(tool: JsonObject): string {
-  const digest = digests.get(tool) ?? definitionDigest(tool);
-  digests.set(tool, digest);
-  return digest;
 }
 
 function lookAlike({ server, name }: Place, places: readonly Place[]): Suspicion[] {

@@ -3,7 +3,7 @@
  * They exist only where an audit is configured. Calls do not wait for them, except those that `audit.strict` holds back until a record is safe.
  */
 import type { Audit, AuditEvent, Weight } from '@omnibus/audit';
-import { definitionDigest, type View } from '@omnibus/catalog';
+import { entryDigest, type View } from '@omnibus/catalog';
 import type { Config } from '@omnibus/config';
 import type { Proofs } from '@omnibus/identity';
 import {
@@ -129,7 +129,7 @@ export class CallRecords implements CallWatcher {
       requested,
     );
     if (called !== undefined && this.servers[server]?.definitions === 'pin')
-      event.more = { ...event.more, definition: digestOf(called) };
+      event.more = { ...event.more, definition: entryDigest(called) };
     event.server = server;
     event.target = tool ?? (task?.tool || nameOf(params));
     event.args = method === 'tools/call' ? (params['arguments'] ?? {}) : params['arguments'];
@@ -233,16 +233,6 @@ function withMore(
 function noted(screen: CallScreen | undefined): { readonly more?: AuditEvent['more'] } {
   const notes = screen?.notes ?? [];
   return notes.length === 0 ? {} : { more: { guardrails: [...notes] } };
-}
-
-/** Digests of definitions, by their object in the catalogue, which stays the same until the definition changes. */
-const digests = new WeakMap<JsonObject, string>();
-
-/** The digest of a definition, as `omnibus definitions` shows it. */
-function digestOf(entry: JsonObject): string {
-  const known = digests.get(entry) ?? definitionDigest(entry);
-  digests.set(entry, known);
-  return known;
 }
 
 /** The definition of the tool that is called. A page of an MCP App calls it by the server's own name, which no list of the client has. */
