@@ -3,7 +3,7 @@
  * resolved, so that a name that later resolves to a forbidden address is refused (DNS rebinding).
  */
 import { lookup } from 'node:dns';
-import { isIP, type LookupFunction } from 'node:net';
+import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
 /** An IP address without brackets and zone, and its family; undefined where the text is no address. */
@@ -17,6 +17,16 @@ export function addressOf(
     (each) => each?.some(({ address }) => withoutZone(address) === plain) === true,
   );
   return { plain, family: family === 6 ? 'ipv6' : 'ipv4', isOwn };
+}
+
+/** @param networks such as `10.0.0.0/8`. */
+export function networkList(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = '', bits] = network.split('/');
+    list.addSubnet(address, Number(bits), isIP(address) === 6 ? 'ipv6' : 'ipv4');
+  }
+  return list;
 }
 
 function withoutZone(address: string): string {

@@ -6,7 +6,7 @@ export type { Place } from './bulkhead.ts';
 export { DeadlineWheel } from './deadline.ts';
 export type { Deadline } from './deadline.ts';
 export { Drain } from './drain.ts';
-export { addressOf, guardedLookup } from './guarded-lookup.ts';
+export { addressOf, guardedLookup, networkList } from './guarded-lookup.ts';
 export { inTurn } from './in-turn.ts';
 export { listenProblem } from './listen-problem.ts';
 export { hasProxy, openTunnel, proxyEnvironment, proxyRefused, proxyTo, useProxy } from './proxies.ts';

@@ -4,44 +4,38 @@
  * nothing.
  */
 import { request } from 'node:https';
-import { BlockList, isIP } from 'node:net';
-import { addressOf, guardedLookup } from '@omnibus/lifecycle';
+import { isIP } from 'node:net';
+import { addressOf, guardedLookup, networkList } from '@omnibus/lifecycle';
 
 /** Bound on a document that describes a client. */
 const maxBytes = 5 * 1_024;
 const answerMs = 5_000;
 
 /** Addresses that are not of the public Internet (IANA's registries of special-purpose addresses). */
-const special = new BlockList();
-for (const [address, prefix] of [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.0.2.0', 24],
-  ['192.88.99.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['198.51.100.0', 24],
-  ['203.0.113.0', 24],
-  ['224.0.0.0', 4],
-  ['240.0.0.0', 4],
-  ['168.63.129.16', 32],
-] as const)
-  special.addSubnet(address, prefix, 'ipv4');
+const special = networkList([
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+  '168.63.129.16/32',
+  '2001::/23',
+  '2001:db8::/32',
+  '2002::/16',
+  '3fff::/20',
+]);
 /** For IPv6 only global unicast is allowed, without forms that contain an IPv4 address and without addresses for documentation. */
-const globalUnicast = new BlockList();
-globalUnicast.addSubnet('2000::', 3, 'ipv6');
-for (const [address, prefix] of [
-  ['2001::', 23],
-  ['2001:db8::', 32],
-  ['2002::', 16],
-  ['3fff::', 20],
-] as const)
-  special.addSubnet(address, prefix, 'ipv6');
+const globalUnicast = networkList(['2000::/3']);
 
 /** @param address of IPv4 or IPv6. */
 export function isPublic(address: string): boolean {

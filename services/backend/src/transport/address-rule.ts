@@ -5,8 +5,8 @@
  *
  * The address is checked at each connection, after the name was resolved, so a name that resolves differently later (DNS rebinding) gains nothing.
  */
-import { BlockList, isIP, type LookupFunction } from 'node:net';
-import { addressOf, guardedLookup } from '@omnibus/lifecycle';
+import { isIP, type LookupFunction } from 'node:net';
+import { addressOf, guardedLookup, networkList } from '@omnibus/lifecycle';
 
 /** `allowedHosts`: hosts, as written in a `url`, that may be connected to whatever they resolve to. */
 export interface AddressRule {
@@ -17,47 +17,34 @@ export interface AddressRule {
   readonly isPublicOnly?: boolean;
 }
 
-const forbidden = new BlockList();
-for (const [address, prefix] of [
-  ['0.0.0.0', 8],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['224.0.0.0', 4],
-  ['255.255.255.255', 32],
+const forbidden = networkList([
+  '0.0.0.0/8',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '224.0.0.0/4',
+  '255.255.255.255/32',
   // Metadata services outside the link-local range: Alibaba Cloud, Azure, Oracle Cloud.
-  ['100.100.100.200', 32],
-  ['168.63.129.16', 32],
-  ['192.0.0.192', 32],
-] as const)
-  forbidden.addSubnet(address, prefix, 'ipv4');
-for (const [address, prefix] of [
-  ['::', 128],
-  ['::1', 128],
-  ['fe80::', 10],
-  ['fec0::', 10],
-  ['ff00::', 8],
+  '100.100.100.200/32',
+  '168.63.129.16/32',
+  '192.0.0.192/32',
+  '::/128',
+  '::1/128',
+  'fe80::/10',
+  'fec0::/10',
+  'ff00::/8',
   // Metadata services: AWS, Google Cloud.
-  ['fd00:ec2::', 32],
-  ['fd20:ce::254', 128],
+  'fd00:ec2::/32',
+  'fd20:ce::254/128',
   // Forms of IPv6 that contain an IPv4 address: translated (NAT64), tunnelled (6to4, Teredo), compatible.
-  ['64:ff9b::', 96],
-  ['64:ff9b:1::', 48],
-  ['2002::', 16],
-  ['2001::', 32],
-  ['::', 96],
-] as const)
-  forbidden.addSubnet(address, prefix, 'ipv6');
+  '64:ff9b::/96',
+  '64:ff9b:1::/48',
+  '2002::/16',
+  '2001::/32',
+  '::/96',
+]);
 
 /** Addresses of private networks (RFC 1918; RFC 6598; RFC 4193). */
-const ofPrivateNetworks = new BlockList();
-for (const [address, prefix] of [
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['172.16.0.0', 12],
-  ['192.168.0.0', 16],
-] as const)
-  ofPrivateNetworks.addSubnet(address, prefix, 'ipv4');
-ofPrivateNetworks.addSubnet('fc00::', 7, 'ipv6');
+const ofPrivateNetworks = networkList(['10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7']);
 
 /** Whether a host is written as an address of a private network. */
 export function isPrivate(hostname: string): boolean {
