@@ -13,8 +13,6 @@ import type { BusRole } from '../families.ts';
 
 export interface NatsExamination {
   readonly roundTripMs: number;
-  /** Bound on the bytes of one message. */
-  readonly maxPayloadBytes: number;
   /** The roles for which this user may receive replies; `all` for a process with all of them. */
   readonly roles: readonly (BusRole | 'all')[];
   /** Whether JetStream is available, or why not; undefined when this user may not ask. */
@@ -57,7 +55,6 @@ export async function examineNats(options: Omit<NatsOptions, 'inboxPrefix'>): Pr
       roundTripMs,
       roles,
       storage,
-      maxPayloadBytes: connection.info?.max_payload ?? 0,
       clockSkewMs: storage === 'there' ? await readClock(asking, api, (name) => nameAt(place, name)) : undefined,
     };
   } finally {
