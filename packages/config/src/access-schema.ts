@@ -1,8 +1,9 @@
 /** Rules in the configuration (`docs/how-to/policy.md`). The compiler of rules checks the texts (`policy/rule.ts`). */
 import { z } from 'zod';
 import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
+import { nonEmpty, offByDefault } from './plain-options.ts';
 
-export const texts = z.union([z.string().min(1).max(1_000), z.array(z.string().min(1).max(1_000)).max(1_000)]);
+export const texts = z.union([nonEmpty.max(1_000), z.array(nonEmpty.max(1_000)).max(1_000)]);
 const named = (what: string) => texts.optional().describe(what);
 
 const parts = z.strictObject({
@@ -25,7 +26,7 @@ const parts = z.strictObject({
     'An agent that acts for the user: "any" for every agent, "agent:NAME" for one of the gateway\'s own authorization server, "ISSUER|SUBJECT" of another one, or "client:ID".',
   ),
 });
-const selector = z.string().min(1).max(1_000);
+const selector = nonEmpty.max(1_000);
 export const who = z.union([
   selector,
   z
@@ -94,7 +95,7 @@ export const conditions = {
       'The rule is about tools with this hint only. Hints are believed at servers with `hints: believe`; at other servers a rule with `only` allows no tool, or denies every tool.',
     ),
   args: z
-    .record(z.string().min(1).max(200), argument)
+    .record(nonEmpty.max(200), argument)
     .optional()
     .describe(
       'Conditions on arguments of the call, keyed by the name of the argument, or by a JSON pointer such as "/filter/limit".',
@@ -127,9 +128,7 @@ export const conditions = {
     .describe(
       'Addresses and networks that the client connects from, such as "10.0.0.0/8". With a proxy in front, set `security.trustedProxies`.',
     ),
-  when: z
-    .string()
-    .min(1)
+  when: nonEmpty
     .max(4_000)
     .optional()
     .describe('A condition in CEL over `args`, `caller`, `method`, `server` and `name`.'),
@@ -233,9 +232,7 @@ const grant = z.strictObject({
     .regex(/^[A-Za-z0-9._-]{1,64}$/, { error: 'expected 1 to 64 characters of letters, digits, ".", "_" and "-"' })
     .describe('Name of the grant, which rules have under `who` as "grant:NAME".'),
   who: who.describe('Callers that may ask for it, written like `who` of a rule; it counts only while they match.'),
-  group: z
-    .string()
-    .min(1)
+  group: nonEmpty
     .max(1_000)
     .optional()
     .describe('Group that the holder counts as a member of in access rules, and nowhere else. Default: none.'),
@@ -301,12 +298,9 @@ export const accessSchema = z.strictObject({
     ),
   approvals: z
     .strictObject({
-      clients: z
-        .boolean()
-        .default(false)
-        .describe(
-          "true: approvers with an MCP client that can show forms (elicitation) get the request there too, in addition to the admin port. A client that answers forms without its user approves in the user's name.",
-        ),
+      clients: offByDefault.describe(
+        "true: approvers with an MCP client that can show forms (elicitation) get the request there too, in addition to the admin port. A client that answers forms without its user approves in the user's name.",
+      ),
       webhook: z
         .strictObject({
           url: z

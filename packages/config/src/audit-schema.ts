@@ -1,6 +1,7 @@
 /** The part of the configuration about audit records: contents and sinks. */
 import { z } from 'zod';
 import { durationHint, parseDurationMs } from './duration.ts';
+import { nonEmpty, offByDefault } from './plain-options.ts';
 
 const lasting = (fallback: string) =>
   z
@@ -36,25 +37,18 @@ const sink = z
       .describe(
         'file: JSON lines in a folder. jetstream: a stream in the NATS of `bus`. webhook: POSTs to an address. syslog: RFC 5424 over TCP or TLS. otlp: logs of OpenTelemetry over HTTP.',
       ),
-    optional: z
-      .boolean()
-      .default(false)
-      .describe(
-        'true: when the sink is behind by the whole `ring`, it misses records, so that it never holds up the other sinks; `strict` does not wait for it.',
-      ),
+    optional: offByDefault.describe(
+      'true: when the sink is behind by the whole `ring`, it misses records, so that it never holds up the other sinks; `strict` does not wait for it.',
+    ),
     format: z
       .enum(['omnibus', 'ocsf'])
       .default('omnibus')
       .describe(
         "omnibus: the gateway's own records, which `omnibus audit verify` can check. ocsf: events of the Open Cybersecurity Schema Framework, for systems that collect those; they cannot be verified.",
       ),
-    folder: z
-      .string()
-      .min(1)
-      .optional()
-      .describe(
-        'file: folder in which each process writes its own files. It is created if missing, readable by its owner only.',
-      ),
+    folder: nonEmpty.optional().describe(
+      'file: folder in which each process writes its own files. It is created if missing, readable by its owner only.',
+    ),
     maxBytes: z
       .int()
       .min(4_096)
@@ -83,13 +77,9 @@ const sink = z
       .regex(/^(tcp|tls):\/\/[^/\s]+:\d{1,5}$/, { error: 'expected "tcp://host:port" or "tls://host:port"' })
       .optional()
       .describe('syslog: address of the syslog server, such as "tls://logs.example.com:6514".'),
-    caFile: z
-      .string()
-      .min(1)
-      .optional()
-      .describe(
-        "syslog: file with the certificates of the authority that signed the server's certificate, PEM. Default: the authorities that Node knows.",
-      ),
+    caFile: nonEmpty.optional().describe(
+      "syslog: file with the certificates of the authority that signed the server's certificate, PEM. Default: the authorities that Node knows.",
+    ),
   })
   .superRefine(({ kind, folder, url, address }, context) => {
     const needs = {
@@ -119,12 +109,9 @@ export const auditSchema = z
       .describe(
         'Which requests of clients are recorded. all: every one. writes: calls of tools without `readOnlyHint`, and refusals. refused: refusals only. Acts of administrators and of the authorization server are always recorded.',
       ),
-    strict: z
-      .boolean()
-      .default(false)
-      .describe(
-        'true: a call that is not read-only is sent only after every sink that is not optional has stored a record of it, so each such call waits for the sinks; if none can be stored, the call is refused with `audit.unavailable`.',
-      ),
+    strict: offByDefault.describe(
+      'true: a call that is not read-only is sent only after every sink that is not optional has stored a record of it, so each such call waits for the sinks; if none can be stored, the call is refused with `audit.unavailable`.',
+    ),
     strictWait: lasting('5s').describe('strict: how long a call waits for its record to be stored.'),
     who: z
       .enum(['key', 'names'])
@@ -143,9 +130,7 @@ export const auditSchema = z
     record: z
       .array(
         z.strictObject({
-          tool: z
-            .string()
-            .min(1)
+          tool: nonEmpty
             .max(300)
             .describe(
               'Which tool the entry is about: `server/tool` with the name that the server gives, and `*` for any characters. The first entry that matches a call is used.',
@@ -161,17 +146,10 @@ export const auditSchema = z
       ),
     checkpoints: z
       .strictObject({
-        keyFile: z
-          .string()
-          .min(1)
-          .describe(
-            'A file with the key that signs checkpoints: a PEM with an Ed25519 key (`openssl genpkey -algorithm ed25519`), whose public part can verify them, or base64 of at least 32 random bytes.',
-          ),
-        file: z
-          .string()
-          .min(1)
-          .optional()
-          .describe('A file that checkpoints are appended to; put it on another disk or machine than the records.'),
+        keyFile: nonEmpty.describe(
+          'A file with the key that signs checkpoints: a PEM with an Ed25519 key (`openssl genpkey -algorithm ed25519`), whose public part can verify them, or base64 of at least 32 random bytes.',
+        ),
+        file: nonEmpty.optional().describe('A file that checkpoints are appended to; put it on another disk or machine than the records.'),
         url: httpUrl.optional().describe('An address that checkpoints are posted to.'),
         headers: z
           .record(z.string(), z.string())

@@ -3,6 +3,7 @@ import { redirectKind } from '@omnibus/protocol';
 import { z } from 'zod';
 import { durationProblem, parseDurationMs } from './duration.ts';
 import { whoText } from './limit-rules.ts';
+import { nonEmpty, offByDefault, onByDefault } from './plain-options.ts';
 
 /** Only algorithms with a private key: with a shared secret, every verifier of a token could also make one. */
 const algorithms = [
@@ -51,7 +52,7 @@ const otherHeaders: ReadonlySet<string> = new Set([
 const proxyHeader = headerName.refine((name) => !otherHeaders.has(name), {
   error: ({ input }) => `expected a header that the proxy sets, and not ${JSON.stringify(input)}`,
 });
-const claim = (fallback: string) => z.string().min(1).default(fallback);
+const claim = (fallback: string) => nonEmpty.default(fallback);
 const scope = z
   .string()
   .regex(/^[\x21\x23-\x5B\x5D-\x7E]+$/, { error: 'expected a scope: letters, digits and signs, without spaces' });
@@ -64,7 +65,7 @@ const trustedUrl = z
 
 const required = z
   .record(
-    z.string().min(1),
+    nonEmpty,
     z.union([z.string(), z.array(z.string()).min(1)]).transform((said) => [said].flat()),
   )
   .default({})
@@ -73,9 +74,7 @@ const required = z
   );
 
 /** The name of a tenant, exactly as issuers, API keys and proxies give it. */
-export const tenantName = z
-  .string()
-  .min(1)
+export const tenantName = nonEmpty
   .max(255)
   .refine((text) => text === text.trim(), { error: 'expected the name of a tenant without blanks around it' })
   .refine((text) => text !== '*', {
@@ -91,16 +90,18 @@ const issuerUrl = trustedUrl
   })
   .refine((text) => !/[?#]/.test(text), { error: 'expected an issuer, which has no "?" and no "#"' });
 
+const acceptedAlgorithms = z
+  .array(z.enum(algorithms))
+  .min(1)
+  .default(['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA'])
+  .describe('Signature algorithms that are accepted. None of them uses a shared secret.');
+
 const issuer = z.strictObject({
   issuer: issuerUrl.describe(
     'The issuer exactly as its tokens name it, such as "https://login.example.com". Its keys are found through its metadata.',
   ),
   jwksUri: trustedUrl.optional().describe("Address of the issuer's keys, for an issuer without metadata."),
-  algorithms: z
-    .array(z.enum(algorithms))
-    .min(1)
-    .default(['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA'])
-    .describe('Signature algorithms that are accepted. None of them uses a shared secret.'),
+  algorithms: acceptedAlgorithms,
   tokenType: z
     .enum(['auto', 'at+jwt'])
     .default('auto')
@@ -114,24 +115,20 @@ const issuer = z.strictObject({
     "The claim with the caller's groups. A dot leads into a claim: Keycloak has `realm_access.roles`.",
   ),
   claims: z
-    .array(z.string().min(1).max(200))
+    .array(nonEmpty.max(200))
     .max(20)
     .default([])
     .describe(
       'Claims whose values may be used in `headers` of servers, as `{principal.claims.NAME}` (docs/how-to/credentials.md). Each is a text, a number or a truth value; a dot leads into a claim.',
     ),
   require: required,
-  tenant: z
-    .string()
-    .min(1)
-    .optional()
-    .describe("The claim that names the caller's tenant. A token without it is refused."),
+  tenant: nonEmpty.optional().describe("The claim that names the caller's tenant. A token without it is refused."),
   ofTenant: tenantName.optional().describe('The tenant of all callers of this issuer, instead of a claim.'),
   introspection: z
     .strictObject({
       url: trustedUrl.describe('Address of the introspection endpoint.'),
-      clientId: z.string().min(1).describe('Client id by which the gateway authenticates there.'),
-      clientSecret: z.string().min(1).describe('The secret of that client. Secret.'),
+      clientId: nonEmpty.describe('Client id by which the gateway authenticates there.'),
+      clientSecret: nonEmpty.describe('The secret of that client. Secret.'),
     })
     .optional()
     .describe('How opaque tokens are checked, which are no JWT (RFC 7662). The gateway caches answers for a minute.'),
@@ -173,13 +170,10 @@ const isGitHub = (issuer: string): boolean => /^https:\/\/github\.com(?:\/|$)/.t
 const signIn = z
   .strictObject({
     issuer: issuerUrl.describe('The OpenID provider at which users sign in, such as "https://login.example.com".'),
-    clientId: z
-      .string()
-      .min(1)
-      .describe(
-        'Client id under which the gateway is registered at the provider, with the redirect address `publicUrl`/federation/callback.',
-      ),
-    clientSecret: z.string().min(1).optional().describe('The secret of that client. Secret.'),
+    clientId: nonEmpty.describe(
+      'Client id under which the gateway is registered at the provider, with the redirect address `publicUrl`/federation/callback.',
+    ),
+    clientSecret: nonEmpty.optional().describe('The secret of that client. Secret.'),
     scopes: z
       .array(scope)
       .max(50)
@@ -220,11 +214,7 @@ const signIn = z
       })
       .optional()
       .describe('Addresses of a provider without OpenID Connect, such as GitHub. `issuer` is then only its name.'),
-    tenant: z
-      .string()
-      .min(1)
-      .optional()
-      .describe("The claim that names the user's tenant. A user without it is not let in."),
+    tenant: nonEmpty.optional().describe("The claim that names the user's tenant. A user without it is not let in."),
   })
   .refine(({ issuer: name, oauth }) => oauth !== undefined || !isGitHub(name), {
     error: 'github.com has no OpenID Connect: write `oauth` with its addresses, as in docs/how-to/sign-in.md',
@@ -239,9 +229,7 @@ const problemOf = (uri: string): string | undefined => {
   const kind = redirectKind(uri);
   return 'problem' in kind ? kind.problem : undefined;
 };
-const redirectUri = z
-  .string()
-  .min(1)
+const redirectUri = nonEmpty
   .max(2_000)
   .refine((uri) => problemOf(uri) === undefined, { error: ({ input }) => problemOf(String(input)) });
 
@@ -261,22 +249,15 @@ const workload = z.strictObject({
     })
     .describe('The subject (`sub`) of the assertions, or several; "*" stands for any text.'),
   audience: z
-    .array(z.string().min(1))
+    .array(nonEmpty)
     .max(20)
     .default([])
     .describe('Audiences that an assertion may have. Default: `publicUrl` and the address of its /token.'),
-  algorithms: z
-    .array(z.enum(algorithms))
-    .min(1)
-    .default(['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA'])
-    .describe('Signature algorithms that are accepted. None of them uses a shared secret.'),
+  algorithms: acceptedAlgorithms,
   require: required,
-  reuse: z
-    .boolean()
-    .default(false)
-    .describe(
-      'Whether an assertion works until it expires, as the mounted token of a pod must. Otherwise each works once, within ten minutes of its `iat`.',
-    ),
+  reuse: offByDefault.describe(
+    'Whether an assertion works until it expires, as the mounted token of a pod must. Otherwise each works once, within ten minutes of its `iat`.',
+  ),
 });
 
 const actor = z.strictObject({
@@ -290,35 +271,26 @@ const actor = z.strictObject({
     .describe(
       'The users, as in rules: "known" for all, "group:NAME", "user:ISSUER|SUBJECT", "tenant:NAME", "claim:NAME=VALUE", or several of which one must match.',
     ),
-  chained: z
-    .boolean()
-    .default(false)
-    .describe(
-      'Whether the agent may also use the token of an agent that acts for the user. At most four agents act one for the other.',
-    ),
+  chained: offByDefault.describe(
+    'Whether the agent may also use the token of an agent that acts for the user. At most four agents act one for the other.',
+  ),
 });
 
 const authorizationServer = z.strictObject({
   users: z
     .strictObject({
-      file: z
-        .string()
-        .min(1)
-        .describe(
-          'File of users that `omnibus users` writes. It contains digests of passwords, and a running gateway follows its changes.',
-        ),
+      file: nonEmpty.describe(
+        'File of users that `omnibus users` writes. It contains digests of passwords, and a running gateway follows its changes.',
+      ),
     })
     .optional()
     .describe('Users with passwords that the gateway keeps itself; meant for a few.'),
   signIn: signIn.optional().describe('Users sign in at an OpenID provider.'),
   agents: z
     .strictObject({
-      file: z
-        .string()
-        .min(1)
-        .describe(
-          'File of agents that `omnibus agents` writes. It contains digests of secrets and public keys, and a running gateway follows its changes.',
-        ),
+      file: nonEmpty.describe(
+        'File of agents that `omnibus agents` writes. It contains digests of secrets and public keys, and a running gateway follows its changes.',
+      ),
     })
     .optional()
     .describe('Programs that get tokens for themselves (docs/how-to/agents.md).'),
@@ -348,14 +320,11 @@ const authorizationServer = z.strictObject({
     .regex(/^[A-Za-z0-9._~+/-]+=*$/, { error: 'expected letters, digits and "-._~+/", which can stand in a header' })
     .optional()
     .describe('The token that is sent as `Authorization: Bearer` to register a client. Secret.'),
-  clientDocuments: z
-    .boolean()
-    .default(true)
-    .describe(
-      'Whether a client may use as its client id the https:// address of a document that describes it (client id metadata documents).',
-    ),
+  clientDocuments: onByDefault.describe(
+    'Whether a client may use as its client id the https:// address of a document that describes it (client id metadata documents).',
+  ),
   documentHosts: z
-    .array(z.string().min(1))
+    .array(nonEmpty)
     .default([])
     .describe(
       'Such a document is fetched only from addresses of the public Internet. Hosts named here are allowed all the same.',
@@ -364,9 +333,7 @@ const authorizationServer = z.strictObject({
     .array(
       z.strictObject({
         // RFC 6749, A.1.
-        id: z
-          .string()
-          .min(1)
+        id: nonEmpty
           .max(200)
           .regex(/^[\x20-\x7E]+$/, { error: 'expected letters, digits and other characters of ASCII' })
           .refine((id) => id !== 'omnibus-account', { error: 'this is the client id of the page /account' })
@@ -431,38 +398,24 @@ const scim = z.strictObject({
 });
 
 const clientCertificates = z.strictObject({
-  caFile: z
-    .string()
-    .min(1)
-    .describe(
-      'File with the certificates of the authorities that sign client certificates, PEM. A running gateway follows its changes.',
-    ),
-  crlFile: z
-    .string()
-    .min(1)
-    .optional()
-    .describe(
-      'File with the lists of revoked certificates (CRL) of these authorities, PEM: one list for each of them, intermediate ones too. A running gateway follows its changes, and ends connections with a certificate that a changed list names. A certificate whose authority has no list there, or an expired one, is refused. Default: none is checked.',
-    ),
-  required: z
-    .boolean()
-    .default(false)
-    .describe(
-      'true: a connection without a client certificate is refused in the TLS handshake; a caller with one may still authenticate by a token or key. false: a certificate is one of several ways.',
-    ),
+  caFile: nonEmpty.describe(
+    'File with the certificates of the authorities that sign client certificates, PEM. A running gateway follows its changes.',
+  ),
+  crlFile: nonEmpty.optional().describe(
+    'File with the lists of revoked certificates (CRL) of these authorities, PEM: one list for each of them, intermediate ones too. A running gateway follows its changes, and ends connections with a certificate that a changed list names. A certificate whose authority has no list there, or an expired one, is refused. Default: none is checked.',
+  ),
+  required: offByDefault.describe(
+    'true: a connection without a client certificate is refused in the TLS handshake; a caller with one may still authenticate by a token or key. false: a certificate is one of several ways.',
+  ),
   subject: z
     .enum(['uri', 'commonName'])
     .default('uri')
     .describe(
       'What identifies the caller. uri: the only URI among the subject alternative names, such as a SPIFFE ID. commonName: the common name of the subject.',
     ),
-  uriPrefix: z
-    .string()
-    .min(1)
-    .optional()
-    .describe(
-      'Beginning that the URI must have, such as "spiffe://example.org/" for one trust domain. A path is compared letter by letter: end it with "/", too.',
-    ),
+  uriPrefix: nonEmpty.optional().describe(
+    'Beginning that the URI must have, such as "spiffe://example.org/" for one trust domain. A path is compared letter by letter: end it with "/", too.',
+  ),
   groups: z
     .enum(['organization', 'organizationalUnit'])
     .optional()
@@ -473,22 +426,14 @@ const clientCertificates = z.strictObject({
 
 const account = '/var/run/secrets/kubernetes.io/serviceaccount';
 const kubernetes = z.strictObject({
-  issuer: z
-    .string()
-    .min(1)
-    .optional()
-    .describe(
-      "The issuer of the cluster's tokens, as they name it (`kubectl get --raw /.well-known/openid-configuration`). Default: the issuer of the token in `tokenFile`. Only tokens of this issuer are sent to the API server.",
-    ),
+  issuer: nonEmpty.optional().describe(
+    "The issuer of the cluster's tokens, as they name it (`kubectl get --raw /.well-known/openid-configuration`). Default: the issuer of the token in `tokenFile`. Only tokens of this issuer are sent to the API server.",
+  ),
   apiServer: trustedUrl.default('https://kubernetes.default.svc').describe('Address of the API server.'),
-  caFile: z
-    .string()
-    .min(1)
+  caFile: nonEmpty
     .default(`${account}/ca.crt`)
     .describe("File with the certificate of the authority that signed the API server's certificate, PEM."),
-  tokenFile: z
-    .string()
-    .min(1)
+  tokenFile: nonEmpty
     .default(`${account}/token`)
     .describe(
       'File with the token of the service account by which the gateway asks the API server. The account must be allowed to create `tokenreviews` (cluster role system:auth-delegator). Read for each request.',
@@ -552,7 +497,7 @@ const adminAccess = z.strictObject({
 
 const selectors = (most: number) =>
   z
-    .union([z.string().min(1).max(1_000), z.array(z.string().min(1).max(1_000)).max(most)])
+    .union([nonEmpty.max(1_000), z.array(nonEmpty.max(1_000)).max(most)])
     .transform((said) => [said].flat())
     .default([]);
 const stepUp = z
@@ -573,9 +518,7 @@ const stepUp = z
       .max(50)
       .default([])
       .describe('Broader scopes: a token with one of them need not have this one.'),
-    description: z
-      .string()
-      .min(1)
+    description: nonEmpty
       .max(200)
       .optional()
       .describe(
@@ -590,12 +533,9 @@ const ways = z
   .strictObject({
     keys: z
       .strictObject({
-        file: z
-          .string()
-          .min(1)
-          .describe(
-            'File of the API keys that `omnibus keys` makes, lists and revokes. It contains digests only, and a running gateway follows its changes.',
-          ),
+        file: nonEmpty.describe(
+          'File of the API keys that `omnibus keys` makes, lists and revokes. It contains digests only, and a running gateway follows its changes.',
+        ),
       })
       .optional()
       .describe('API keys: `Authorization: Bearer omk_…`.'),
@@ -605,7 +545,7 @@ const ways = z
       .default([])
       .describe('Authorization servers whose tokens are accepted. Needs `publicUrl`.'),
     audience: z
-      .array(z.string().min(1))
+      .array(nonEmpty)
       .default([])
       .describe(
         'Audiences (`aud`) that tokens may have at every endpoint. Default: `publicUrl` followed by /mcp. A token for the address of one endpoint is always accepted there.',
@@ -637,18 +577,12 @@ const ways = z
       ),
     dpop: z
       .strictObject({
-        required: z
-          .boolean()
-          .default(false)
-          .describe(
-            'Whether every token at an endpoint must be bound to a key of its holder. API keys and certificates are no tokens, and the admin port takes bearer tokens.',
-          ),
-        nonce: z
-          .boolean()
-          .default(false)
-          .describe(
-            'Whether each proof must have a nonce of the gateway, at its endpoints and at its authorization server.',
-          ),
+        required: offByDefault.describe(
+          'Whether every token at an endpoint must be bound to a key of its holder. API keys and certificates are no tokens, and the admin port takes bearer tokens.',
+        ),
+        nonce: offByDefault.describe(
+          'Whether each proof must have a nonce of the gateway, at its endpoints and at its authorization server.',
+        ),
       })
       .prefault({})
       .describe(

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { hints } from './shape-schema.ts';
 import { isMap } from './values.ts';
+import { nonEmpty, offByDefault } from './plain-options.ts';
 
 const maxSteps = 20;
 /** Tools that the gateway itself has. */
@@ -33,8 +34,8 @@ const step = z.strictObject({
 
 const composite = z
   .strictObject({
-    title: z.string().min(1).max(1_000).optional().describe('The title of the tool.'),
-    description: z.string().min(1).describe('The description of the tool, for models.'),
+    title: nonEmpty.max(1_000).optional().describe('The title of the tool.'),
+    description: nonEmpty.describe('The description of the tool, for models.'),
     inputSchema: z
       .record(z.string(), z.unknown())
       .refine((schema) => schema['type'] === 'object', { error: 'expected a JSON Schema with `type: object`' })
@@ -52,12 +53,9 @@ const composite = z
       .unknown()
       .optional()
       .describe('The result, with references as in `arguments` of a step. Default: the result of the last step.'),
-    hideSteps: z
-      .boolean()
-      .default(false)
-      .describe(
-        'Whether lists with this tool leave out the tools of its steps. They can still be called by their names.',
-      ),
+    hideSteps: offByDefault.describe(
+      'Whether lists with this tool leave out the tools of its steps. They can still be called by their names.',
+    ),
   })
   .superRefine(({ inputSchema, steps, result }, context) => {
     const known = new Set<string>();

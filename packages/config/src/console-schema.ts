@@ -1,6 +1,7 @@
 /** The console of a process, and the API behind it. */
 import { z } from 'zod';
 import { isOfThisMachine } from './loopback.ts';
+import { offByDefault } from './plain-options.ts';
 
 const mode = z.enum(['auto', 'off', 'read', 'full']);
 const edit = z.enum(['no', 'addresses', 'programs']);
@@ -10,12 +11,9 @@ export const consoleSchema = z
     mode,
     z.strictObject({
       mode: mode.default('auto').describe('The same as the word alone.'),
-      payloads: z
-        .boolean()
-        .default(false)
-        .describe(
-          'Whether an operator may see arguments and results of watched calls, without text that looks secret. The log names the operator and the duration.',
-        ),
+      payloads: offByDefault.describe(
+        'Whether an operator may see arguments and results of watched calls, without text that looks secret. The log names the operator and the duration.',
+      ),
       edit: edit
         .default('no')
         .describe(

@@ -1,5 +1,6 @@
 /** The part of a server's configuration about the identity of its calls. */
 import { z } from 'zod';
+import { nonEmpty, onByDefault } from './plain-options.ts';
 
 const trusted = (text: string): boolean =>
   URL.canParse(text) &&
@@ -45,9 +46,7 @@ const clientSecret = z
     'Secret: "${CLIENT_SECRET}" takes it from the environment, "${file:/run/secrets/client}" from a file. `clientAuthentication` sets how the gateway sends it.',
   );
 
-const resource = z
-  .boolean()
-  .default(true)
+const resource = onByDefault
   .describe(
     'Whether the gateway asks for tokens that are good at this server only (`resource`, RFC 8707), which MCP demands of clients. false: for issuers that refuse the parameter.',
   );
@@ -70,26 +69,22 @@ const clientAuthentication = z
     'How the gateway sends `clientSecret`: in the header `Authorization`, or in the body of requests, as registered at the issuer. Default: the method that the issuer supports; client_secret_basic if it supports both.',
   );
 
+/** How the gateway proves to an issuer that it is this client. */
+const proofOfClient = { clientSecret, clientAuthentication, privateKey, algorithm };
+/** For which servers, and with which rights, an issuer is asked for tokens. */
+const ofTokens = { scopes, allowedHosts, resource };
+
 const client = z.strictObject({
   kind: z
     .literal('client')
     .describe("All calls use the gateway's identity, with tokens that it gets as a client of the issuer."),
-  clientId: z.string().min(1).describe('Client id under which the gateway is registered at the issuer.'),
-  clientSecret,
-  clientAuthentication,
-  privateKey,
-  algorithm,
-  assertionFile: z
-    .string()
-    .min(1)
-    .optional()
-    .describe(
-      'A file with a token of the platform, such as that of a Kubernetes service account, which is exchanged for one of the issuer (RFC 7523). Read for each request.',
-    ),
+  clientId: nonEmpty.describe('Client id under which the gateway is registered at the issuer.'),
+  ...proofOfClient,
+  assertionFile: nonEmpty.optional().describe(
+    'A file with a token of the platform, such as that of a Kubernetes service account, which is exchanged for one of the issuer (RFC 7523). Read for each request.',
+  ),
   issuer,
-  scopes,
-  allowedHosts,
-  resource,
+  ...ofTokens,
 });
 
 const oauth = z.strictObject({
@@ -98,17 +93,10 @@ const oauth = z.strictObject({
     .describe(
       "Each user signs in at the server's issuer, and the server is called in that user's name. A call that needs a sign-in first is answered with the address to open.",
     ),
-  clientId: z
-    .string()
-    .min(1)
-    .optional()
-    .describe(
-      'Client id under which the gateway is registered at the issuer, with the redirect address `publicUrl`/connect/callback. Default: the gateway uses `clientMetadataUrl` where the issuer takes that, or registers itself.',
-    ),
-  clientSecret,
-  clientAuthentication,
-  privateKey,
-  algorithm,
+  clientId: nonEmpty.optional().describe(
+    'Client id under which the gateway is registered at the issuer, with the redirect address `publicUrl`/connect/callback. Default: the gateway uses `clientMetadataUrl` where the issuer takes that, or registers itself.',
+  ),
+  ...proofOfClient,
   clientMetadataUrl: z
     .url({ protocol: /^https$/, error: 'expected an https:// address' })
     .optional()
@@ -122,9 +110,7 @@ const oauth = z.strictObject({
       'How a call proceeds whose user must sign in first. fail: the call ends at once with the address, and the client retries it. wait: the call continues after the sign-in, within its time limits and nine and a half minutes. It ends at once if no way to show the address exists: no question to the client, no progress, no browser of this machine.',
     ),
   issuer,
-  scopes,
-  allowedHosts,
-  resource,
+  ...ofTokens,
 });
 
 const exchange = z.strictObject({
@@ -138,33 +124,23 @@ const exchange = z.strictObject({
     .describe(
       'The issuer that exchanges tokens, exactly as in its metadata. The gateway uses no other one, whatever the server names.',
     ),
-  clientId: z
-    .string()
-    .min(1)
-    .describe('Client id under which the gateway is registered at the issuer, with the permission to exchange tokens.'),
-  clientSecret,
-  clientAuthentication,
-  privateKey,
-  algorithm,
+  clientId: nonEmpty.describe('Client id under which the gateway is registered at the issuer, with the permission to exchange tokens.'),
+  ...proofOfClient,
   from: z
-    .array(z.string().min(1).max(512))
+    .array(nonEmpty.max(512))
     .min(1)
     .max(20)
     .optional()
     .describe(
       'The issuers whose tokens the gateway sends to `issuer`, exactly as these tokens name them. Default: `issuer` itself.',
     ),
-  audience: z
-    .string()
-    .min(1)
+  audience: nonEmpty
     .max(512)
     .optional()
     .describe(
       'The name by which the issuer knows the server (`audience`, RFC 8693), for issuers that do not go by `resource`.',
     ),
-  scopes,
-  allowedHosts,
-  resource,
+  ...ofTokens,
 });
 
 const enterprise = z.strictObject({
@@ -173,38 +149,23 @@ const enterprise = z.strictObject({
     .describe(
       "Calls use the identity of each user signed in at the gateway. The identity provider of that sign-in issues an assertion about the user, and the server's issuer exchanges it for a token (enterprise-managed authorization, ID-JAG).",
     ),
-  clientId: z.string().min(1).describe('Client id under which the gateway is registered at the issuer of the server.'),
-  clientSecret,
-  clientAuthentication,
-  privateKey,
-  algorithm,
+  clientId: nonEmpty.describe('Client id under which the gateway is registered at the issuer of the server.'),
+  ...proofOfClient,
   identityProvider: z
     .strictObject({
       issuer: trustedUrl.max(512).describe('The identity provider, exactly as its metadata says it.'),
-      clientId: z
-        .string()
-        .min(1)
-        .describe('Client id of the gateway at the identity provider: the audience of its ID tokens.'),
-      clientSecret,
-      clientAuthentication,
-      privateKey,
-      algorithm,
-      idTokenFile: z
-        .string()
-        .min(1)
-        .optional()
-        .describe(
-          'A file with the ID token of the one user of this machine, as a command of the identity provider writes it. Read for each request. Only for a gateway that other users cannot reach.',
-        ),
+      clientId: nonEmpty.describe('Client id of the gateway at the identity provider: the audience of its ID tokens.'),
+      ...proofOfClient,
+      idTokenFile: nonEmpty.optional().describe(
+        'A file with the ID token of the one user of this machine, as a command of the identity provider writes it. Read for each request. Only for a gateway that other users cannot reach.',
+      ),
     })
     .optional()
     .describe(
       'The identity provider at which users sign in. Default: that of `auth.server.signIn`, with the client that is registered there.',
     ),
   issuer,
-  scopes,
-  allowedHosts,
-  resource,
+  ...ofTokens,
 });
 
 const aws = z.strictObject({
@@ -226,9 +187,7 @@ const aws = z.strictObject({
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, { error: 'expected a region, such as "eu-central-1"' })
     .describe('The region that the server is in, such as "eu-central-1".'),
-  profile: z
-    .string()
-    .min(1)
+  profile: nonEmpty
     .max(200)
     .optional()
     .describe(
@@ -253,17 +212,10 @@ export const vaultSchema = z.strictObject({
     .describe(
       'Keys that encrypt the vault, each NAME:BASE64 of 32 random bytes (`openssl rand -base64 32`): "2026a:${VAULT_KEY}". All of them decrypt, and one encrypts: a new one is put first, and `omnibus vault rotate` changes to it. A running gateway takes changed keys. Default: a gateway of one process makes a key and keeps it beside the file of the vault; several processes need one, the same for all backend workers. Secret.',
     ),
-  keychain: z
-    .boolean()
-    .default(true)
-    .describe(
-      'Whether a gateway that only the user of this machine can reach keeps the key that it makes itself in the keychain of that user (docs/how-to/credentials.md). false, and where there is no keychain: in a file beside the vault.',
-    ),
-  file: z
-    .string()
-    .min(1)
-    .optional()
-    .describe(
-      'File in which a gateway of one process keeps the vault. Default: vault.json in the folder of your settings. Several processes keep the vault on the bus.',
-    ),
+  keychain: onByDefault.describe(
+    'Whether a gateway that only the user of this machine can reach keeps the key that it makes itself in the keychain of that user (docs/how-to/credentials.md). false, and where there is no keychain: in a file beside the vault.',
+  ),
+  file: nonEmpty.optional().describe(
+    'File in which a gateway of one process keeps the vault. Default: vault.json in the folder of your settings. Several processes keep the vault on the bus.',
+  ),
 });

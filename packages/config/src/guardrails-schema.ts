@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { conditions, duration, texts, who } from './access-schema.ts';
+import { nonEmpty } from './plain-options.ts';
 
 const stage = z.enum(['requests', 'results', 'questions', 'lists']);
 const hidden = z.enum(['tags', 'zeroWidth', 'bidi', 'selectors', 'control']);
@@ -60,7 +61,7 @@ const guardrail = z.strictObject({
   urls: z
     .strictObject({
       hosts: z
-        .array(z.string().min(1).max(300))
+        .array(nonEmpty.max(300))
         .max(1_000)
         .describe('Hosts that are allowed, as globs: "docs.example.com", "*.example.com", "localhost:8080".'),
       only: z
@@ -119,13 +120,11 @@ const guardrail = z.strictObject({
     .describe(
       'How to treat a message with a finding. deny: the sender gets an error. change: the gateway removes the finding. label: the gateway passes it on with a label. Default: deny for `size`, label for `markers`, change for others; an external verdict decides itself.',
     ),
-  label: z
-    .string()
-    .min(1)
+  label: nonEmpty
     .max(100)
     .optional()
     .describe('The word of the label. Default: the kind of the guardrail, such as "markers".'),
-  because: z.string().min(1).max(500).optional().describe('Text for the user when a message is denied.'),
+  because: nonEmpty.max(500).optional().describe('Text for the user when a message is denied.'),
   mode: z
     .enum(['enforce', 'record'])
     .default('enforce')

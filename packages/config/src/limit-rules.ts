@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { hint } from './access-schema.ts';
 import { isToken, selectorProblem, whoProblem } from '@omnibus/protocol';
+import { nonEmpty } from './plain-options.ts';
 
 /** A text that names callers, as in rules. */
 export const whoText = z.string().superRefine((text, context) => {
@@ -10,9 +11,7 @@ export const whoText = z.string().superRefine((text, context) => {
     : whoProblem(text);
   if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
 });
-const what = z
-  .string()
-  .min(1)
+const what = nonEmpty
   .superRefine((text, context) => {
     const problem = selectorProblem(text);
     if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });

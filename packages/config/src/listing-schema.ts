@@ -1,5 +1,6 @@
 /** How many of the tools of an endpoint its list shows, and how the others are found. */
 import { z } from 'zod';
+import { offByDefault } from './plain-options.ts';
 
 const mode = z.enum(['full', 'search', 'code']);
 
@@ -26,12 +27,9 @@ export function listingSchema(toolGlob: z.ZodType<string, string>) {
       .describe(
         'Bounds on the tools that are listed. Tools beyond them stay callable: the list then begins with `find_tools`, `describe_tools` and `call_tool`.',
       ),
-    slim: z
-      .boolean()
-      .default(false)
-      .describe(
-        'Whether definitions of tools lose characters that say nothing: titles that repeat a name, `examples`, `$schema`, empty objects, indentation. `omnibus tokens` shows the effect.',
-      ),
+    slim: offByDefault.describe(
+      'Whether definitions of tools lose characters that say nothing: titles that repeat a name, `examples`, `$schema`, empty objects, indentation. `omnibus tokens` shows the effect.',
+    ),
     descriptions: z
       .record(z.string(), z.string())
       .default({})

@@ -1,39 +1,32 @@
 /** Options of a server that is an HTTP API with an OpenAPI document. */
 import { z } from 'zod';
+import { nonEmpty, onByDefault } from './plain-options.ts';
 
-const glob = z.string().min(1);
+const glob = nonEmpty;
 
 const options = z.strictObject({
-  document: z
-    .string()
-    .min(1)
-    .describe(
-      'The document: a file, from the folder of the configuration file, or an http:// or https:// address; JSON or YAML; OpenAPI 3.0, 3.1, 3.2 or Swagger 2.0. The gateway follows changes of a file at once, and of an address when it reads the lists of the server again (`rereadLists`).',
-    ),
+  document: nonEmpty.describe(
+    'The document: a file, from the folder of the configuration file, or an http:// or https:// address; JSON or YAML; OpenAPI 3.0, 3.1, 3.2 or Swagger 2.0. The gateway follows changes of a file at once, and of an address when it reads the lists of the server again (`rereadLists`).',
+  ),
   operations: z
     .array(glob)
     .optional()
     .describe(
       'The operations that become tools: globs over names of tools, `operationId` and `METHOD /path`, for example "GET /repos/*". A glob with "!" in front excludes its matches. Default: all.',
     ),
-  tags: z.array(z.string().min(1)).optional().describe('Only operations with one of these tags. Default: all.'),
+  tags: z.array(nonEmpty).optional().describe('Only operations with one of these tags. Default: all.'),
   security: z
     .record(z.string(), z.string())
     .default({})
     .describe(
       'Secrets by the names of the security schemes of the document: the value of an API key, a bearer token, or `user:password` for basic authentication. The gateway sends each where its scheme says. Secret.',
     ),
-  outputSchemas: z
-    .boolean()
-    .default(true)
-    .describe('Whether tools have output schemas, from the successful answers of their operations.'),
+  outputSchemas: onByDefault.describe('Whether tools have output schemas, from the successful answers of their operations.'),
 });
 
 /** A text is the document alone. */
 export const openapiSchema = z.union([
-  z
-    .string()
-    .min(1)
+  nonEmpty
     .transform((document) => options.parse({ document })),
   options,
 ]);

@@ -1,22 +1,16 @@
 /** The schema of `sandbox`: the resources of this machine for the program of a server (docs/how-to/security.md). */
 import { z } from 'zod';
+import { nonEmpty, offByDefault } from './plain-options.ts';
 
-const places = z.array(z.string().min(1)).max(100).default([]);
+const places = z.array(nonEmpty).max(100).default([]);
 
 export const sandboxSchema = z.strictObject({
-  network: z
-    .boolean()
-    .default(false)
-    .describe('Whether the program may use the network. false: it has none, and cannot reach this machine either.'),
+  network: offByDefault.describe('Whether the program may use the network. false: it has none, and cannot reach this machine either.'),
   read: places.describe(
     'Files and folders that the program may read, in addition to the programs and libraries of the system, itself, and `cwd`. A relative path starts at the folder of the configuration file.',
   ),
   write: places.describe('Files and folders that the program may read and change.'),
-  home: z
-    .string()
-    .min(1)
-    .optional()
-    .describe(
-      "A folder that is the program's home folder, which it may change. Default: an empty one, which is gone when the program ends.",
-    ),
+  home: nonEmpty.optional().describe(
+    "A folder that is the program's home folder, which it may change. Default: an empty one, which is gone when the program ends.",
+  ),
 });

@@ -24,6 +24,7 @@ import { secretsSchema } from './secrets-schema.ts';
 import { shapeOptions } from './shape-schema.ts';
 import { serverTlsSchema } from './server-tls-schema.ts';
 import { hostName, webOrigin } from './web-names.ts';
+import { nonEmpty, offByDefault, onByDefault } from './plain-options.ts';
 
 const givenDuration = z
   .union([z.string(), z.number()], { error: `expected ${durationHint}` })
@@ -133,9 +134,7 @@ export const ignoredServerKeys = [
 
 /** Extended globs such as `!(…)`, which other programs know. Read literally they would match nothing, so an exclusion written that way would exclude nothing. */
 const extendedGlob = /[?*+@!]\(/;
-const toolGlob = z
-  .string()
-  .min(1)
+const toolGlob = nonEmpty
   .refine(
     (glob) => !extendedGlob.test(glob),
     'a group in parentheses has no meaning in a glob here; give a glob for each part',
@@ -149,11 +148,7 @@ const server = z.strictObject({
     .describe(
       'The transport to the server. Default: stdio with `command` alone; WebSocket where `url` begins with `ws`; else Streamable HTTP, and HTTP+SSE (`sse`) where the server knows nothing newer.',
     ),
-  command: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('A program to start. Without `url` it speaks MCP on stdin and stdout.'),
+  command: nonEmpty.optional().describe('A program to start. Without `url` it speaks MCP on stdin and stdout.'),
   args: z.array(z.string()).default([]).describe('Arguments of the program.'),
   env: z
     .record(z.string(), z.string())
@@ -161,13 +156,9 @@ const server = z.strictObject({
     .describe(
       'Environment variables of the program, in addition to PATH, HOME and a few others that it always gets. Secret.',
     ),
-  envFile: z
-    .string()
-    .min(1)
-    .optional()
-    .describe(
-      'A file with more environment variables, one `NAME=value` on each line; a relative path starts at the folder of the configuration file. Where both name a variable, `env` wins. Read whenever the configuration is. Secret.',
-    ),
+  envFile: nonEmpty.optional().describe(
+    'A file with more environment variables, one `NAME=value` on each line; a relative path starts at the folder of the configuration file. Where both name a variable, `env` wins. Read whenever the configuration is. Secret.',
+  ),
   user: z
     .string()
     .regex(/^(\d{1,9}(:\d{1,9})?|[a-z_][a-z0-9_-]{0,31})$/, { error: 'expected the name of a user, UID or UID:GID' })
@@ -213,7 +204,7 @@ const server = z.strictObject({
     .describe(
       'The identity that calls of the server at `url` use (docs/how-to/credentials.md). Default: the calls of all callers carry the same `headers`.',
     ),
-  disabled: z.boolean().default(false).describe('true: the entry stays in the file and the server is not used.'),
+  disabled: offByDefault.describe('true: the entry stays in the file and the server is not used.'),
   tenants: tenants.describe(
     'Only callers of these tenants can see and use the server; for all others it does not exist. Default: all callers.',
   ),
@@ -355,17 +346,11 @@ export const shape = z.strictObject({
     .describe('Address and port that clients connect to. The default accepts connections from this machine only.'),
   tls: z
     .strictObject({
-      certFile: z
-        .string()
-        .min(1)
-        .describe('File with the server certificate for clients, followed by any intermediate certificates, PEM.'),
-      keyFile: z.string().min(1).describe('File with the private key of the certificate, PEM, without a password.'),
-      admin: z
-        .boolean()
-        .default(false)
-        .describe(
-          'Whether the admin port speaks TLS too, with the same certificate. Probes and Prometheus then have to use https.',
-        ),
+      certFile: nonEmpty.describe('File with the server certificate for clients, followed by any intermediate certificates, PEM.'),
+      keyFile: nonEmpty.describe('File with the private key of the certificate, PEM, without a password.'),
+      admin: offByDefault.describe(
+        'Whether the admin port speaks TLS too, with the same certificate. Probes and Prometheus then have to use https.',
+      ),
     })
     .optional()
     .describe(
@@ -388,13 +373,9 @@ export const shape = z.strictObject({
     ),
   sessions: z
     .strictObject({
-      store: z
-        .string()
-        .min(1)
-        .optional()
-        .describe(
-          'A folder in which a gateway of one process stores its sessions and the last messages of their streams, so that clients stay connected when it is restarted or upgraded (docs/how-to/restarts.md). Only the user of the process can read it. Default: sessions end with the process. Over NATS they are stored there, without this option.',
-        ),
+      store: nonEmpty.optional().describe(
+        'A folder in which a gateway of one process stores its sessions and the last messages of their streams, so that clients stay connected when it is restarted or upgraded (docs/how-to/restarts.md). Only the user of the process can read it. Default: sessions end with the process. Over NATS they are stored there, without this option.',
+      ),
     })
     .prefault({})
     .describe('The life of client sessions.'),
@@ -415,48 +396,24 @@ export const shape = z.strictObject({
         .describe(
           'The JetStream domain that everything is stored in. Needed only where it differs from the domain of the NATS server this process is connected to: behind a leaf node, name the domain of the hub.',
         ),
-      user: z
-        .string()
-        .min(1)
-        .optional()
-        .describe(
-          'The NATS user of this process, with `password`. Give at most one of `user`, `token`, `nkeyFile` and `credentialsFile`.',
-        ),
-      password: z
-        .string()
-        .min(1)
-        .optional()
-        .describe(
-          'The password of `user`. Secret: "${NATS_PASSWORD}" takes it from the environment, "${file:/run/secrets/nats}" from a file.',
-        ),
-      token: z.string().min(1).optional().describe('A NATS token, instead of a user and password. Secret.'),
-      nkeyFile: z
-        .string()
-        .min(1)
-        .optional()
-        .describe(
-          'A file with the seed of an NKey. It is read for each connection, so it can be replaced without a restart.',
-        ),
-      credentialsFile: z
-        .string()
-        .min(1)
-        .optional()
-        .describe('A credentials file with a JWT, as `nsc` writes it. It is read for each connection.'),
+      user: nonEmpty.optional().describe(
+        'The NATS user of this process, with `password`. Give at most one of `user`, `token`, `nkeyFile` and `credentialsFile`.',
+      ),
+      password: nonEmpty.optional().describe(
+        'The password of `user`. Secret: "${NATS_PASSWORD}" takes it from the environment, "${file:/run/secrets/nats}" from a file.',
+      ),
+      token: nonEmpty.optional().describe('A NATS token, instead of a user and password. Secret.'),
+      nkeyFile: nonEmpty.optional().describe(
+        'A file with the seed of an NKey. It is read for each connection, so it can be replaced without a restart.',
+      ),
+      credentialsFile: nonEmpty.optional().describe('A credentials file with a JWT, as `nsc` writes it. It is read for each connection.'),
       tls: z
         .strictObject({
-          caFile: z
-            .string()
-            .min(1)
-            .optional()
-            .describe(
-              'File with the certificates of the authority that signed those of NATS, PEM. Default: the authorities that Node knows.',
-            ),
-          certFile: z
-            .string()
-            .min(1)
-            .optional()
-            .describe('File with the certificate that this process shows to NATS, PEM; with `keyFile`.'),
-          keyFile: z.string().min(1).optional().describe('File with the private key of `certFile`, PEM.'),
+          caFile: nonEmpty.optional().describe(
+            'File with the certificates of the authority that signed those of NATS, PEM. Default: the authorities that Node knows.',
+          ),
+          certFile: nonEmpty.optional().describe('File with the certificate that this process shows to NATS, PEM; with `keyFile`.'),
+          keyFile: nonEmpty.optional().describe('File with the private key of `certFile`, PEM.'),
           handshakeFirst: z
             .boolean()
             .optional()
@@ -490,12 +447,9 @@ export const shape = z.strictObject({
     .describe(
       'Which tools the lists of endpoints show. full: all. search: three tools by which a model finds, reads and calls all others, in about 280 tokens. code: two tools by which a model finds typed functions and runs TypeScript that calls them, in about 350 tokens. Or an object with `mode` and more.',
     ),
-  catalogue: z
-    .boolean()
-    .default(true)
-    .describe(
-      'Whether clients find the endpoints that they may use by the API of the MCP registry, at `/v0.1/servers` and `/v0/servers` (docs/how-to/registries.md).',
-    ),
+  catalogue: onByDefault.describe(
+    'Whether clients find the endpoints that they may use by the API of the MCP registry, at `/v0.1/servers` and `/v0/servers` (docs/how-to/registries.md).',
+  ),
   composites: compositesSchema.describe(
     'Tools that are a sequence of calls of other tools, by their names (docs/how-to/composite-tools.md). A caller sees one at each endpoint where it may use all tools of its steps.',
   ),
@@ -593,16 +547,10 @@ export const shape = z.strictObject({
         .describe(
           'Web origins whose pages may connect, such as "https://app.example.com", or "*". If `listen` is a loopback address, pages served from this machine always may.',
         ),
-      sealingKeyFile: z
-        .string()
-        .min(1)
-        .optional()
-        .describe(
-          'A file with the key that encrypts values that clients receive and send back, such as the ids of tasks: base64 of at least 32 random bytes (`openssl rand -base64 32`). All session workers need the same key, and with `auth` edges too, which sign the identity of a caller. The environment variables OMNIBUS_SEALING_KEY_FILE (the path of such a file) and OMNIBUS_SEALING_KEY (the key itself) do the same. With several keys, one on each line, the first encrypts and all of them decrypt. A gateway of one process makes its own key.',
-        ),
-      definitionsFile: z
-        .string()
-        .min(1)
+      sealingKeyFile: nonEmpty.optional().describe(
+        'A file with the key that encrypts values that clients receive and send back, such as the ids of tasks: base64 of at least 32 random bytes (`openssl rand -base64 32`). All session workers need the same key, and with `auth` edges too, which sign the identity of a caller. The environment variables OMNIBUS_SEALING_KEY_FILE (the path of such a file) and OMNIBUS_SEALING_KEY (the key itself) do the same. With several keys, one on each line, the first encrypts and all of them decrypt. A gateway of one process makes its own key.',
+      ),
+      definitionsFile: nonEmpty
         .default('omnibus.definitions.json')
         .describe(
           'File with the approved definitions of servers with `definitions`, in the folder of the configuration: keep it in version control with the configuration and review its changes. Several processes keep them on the bus instead.',
@@ -773,10 +721,7 @@ export const shape = z.strictObject({
     .strictObject({
       kubernetes: z
         .strictObject({
-          enabled: z
-            .boolean()
-            .default(false)
-            .describe('Whether the gateway also uses the servers of `McpServer` objects and labelled Services.'),
+          enabled: offByDefault.describe('Whether the gateway also uses the servers of `McpServer` objects and labelled Services.'),
           namespaces: z
             .array(z.string())
             .default([])
@@ -789,27 +734,17 @@ export const shape = z.strictObject({
             .describe(
               'A `url` of a server from the cluster is refused when its host is, or resolves to, an address of this machine, a link-local address, one where clouds serve credentials, or one of a private network. A name that the cluster gives (`NAME.NAMESPACE.svc`) may be in a private network. Hosts named here are allowed all the same.',
             ),
-          secrets: z
-            .boolean()
-            .default(false)
-            .describe(
-              'Whether an `McpServer` may take headers from Secrets of its namespace that carry the label `omnibus.dev/mcp: "true"`. The gateway\'s service account must be allowed to get Secrets.',
-            ),
+          secrets: offByDefault.describe(
+            'Whether an `McpServer` may take headers from Secrets of its namespace that carry the label `omnibus.dev/mcp: "true"`. The gateway\'s service account must be allowed to get Secrets.',
+          ),
           pods: z
             .strictObject({
-              image: z
-                .string()
-                .min(1)
-                .describe(
-                  'The image of this gateway. Pods copy from it the wrapper that serves a stdio program over HTTP.',
-                ),
-              commandImage: z
-                .string()
-                .min(1)
-                .optional()
-                .describe(
-                  'The image in which the `command` of an `McpServer` runs that names no image, for example one with npx and uvx.',
-                ),
+              image: nonEmpty.describe(
+                'The image of this gateway. Pods copy from it the wrapper that serves a stdio program over HTTP.',
+              ),
+              commandImage: nonEmpty.optional().describe(
+                'The image in which the `command` of an `McpServer` runs that names no image, for example one with npx and uvx.',
+              ),
               imagePullSecrets: z
                 .array(z.string())
                 .default([])

@@ -1,5 +1,6 @@
 /** The embedding model by which tools are found, beside words. */
 import { z } from 'zod';
+import { nonEmpty } from './plain-options.ts';
 
 const maxTimeoutMs = 10_000;
 
@@ -7,18 +8,14 @@ const maxTimeoutMs = 10_000;
 export function searchModelSchema(duration: z.ZodType<number, string | number>) {
   return z
     .strictObject({
-      folder: z
-        .string()
-        .min(1)
-        .optional()
-        .describe('Folder of a model that `omnibus search-model add` has prepared. It runs in the session worker.'),
+      folder: nonEmpty.optional().describe('Folder of a model that `omnibus search-model add` has prepared. It runs in the session worker.'),
       url: z
         .url({ protocol: /^https?$/, error: 'expected an http:// or https:// address' })
         .optional()
         .describe(
           'An endpoint in the form of OpenAI, such as "https://api.openai.com/v1/embeddings". It gets the definitions of tools and the questions of callers.',
         ),
-      name: z.string().min(1).max(200).optional().describe('The model at `url`, such as "text-embedding-3-small".'),
+      name: nonEmpty.max(200).optional().describe('The model at `url`, such as "text-embedding-3-small".'),
       headers: z
         .record(z.string(), z.string())
         .default({})

@@ -1,6 +1,7 @@
 /** The part of the configuration about the secret store that `${vault:…}` leads to. */
 import { z } from 'zod';
 import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
+import { nonEmpty } from './plain-options.ts';
 
 const lasting = (fallback: string) =>
   z
@@ -38,27 +39,17 @@ const vault = z
       .regex(/^[\x21-\x7E]{1,512}$/, { error: 'expected the path of a namespace, such as "team-a/"' })
       .optional()
       .describe('The namespace, in stores that have them. Default: the environment variable VAULT_NAMESPACE.'),
-    token: z
-      .string()
-      .min(1)
-      .optional()
-      .describe(
-        'The token for requests to the store. The gateway renews it if the store allows that. Give at most one of `token`, `tokenFile`, `kubernetes` and `appRole`. Default: the environment variable VAULT_TOKEN. Secret.',
-      ),
-    tokenFile: z
-      .string()
-      .min(1)
-      .optional()
-      .describe(
-        'A file with the token, which another program renews, such as an agent of the store. The gateway reads it before each request.',
-      ),
+    token: nonEmpty.optional().describe(
+      'The token for requests to the store. The gateway renews it if the store allows that. Give at most one of `token`, `tokenFile`, `kubernetes` and `appRole`. Default: the environment variable VAULT_TOKEN. Secret.',
+    ),
+    tokenFile: nonEmpty.optional().describe(
+      'A file with the token, which another program renews, such as an agent of the store. The gateway reads it before each request.',
+    ),
     kubernetes: z
       .strictObject({
-        role: z.string().min(1).describe('The role at the auth method.'),
+        role: nonEmpty.describe('The role at the auth method.'),
         mount: mount('kubernetes').describe('Path of the auth method in the store.'),
-        tokenFile: z
-          .string()
-          .min(1)
+        tokenFile: nonEmpty
           .default('/var/run/secrets/kubernetes.io/serviceaccount/token')
           .describe('The file with the token of the service account. It is read for each login.'),
       })
@@ -66,9 +57,9 @@ const vault = z
       .describe('Logs in with the token of the service account that the gateway runs as.'),
     appRole: z
       .strictObject({
-        roleId: z.string().min(1).describe('The id of the role.'),
-        secretId: z.string().min(1).optional().describe('The secret id of the role. Secret.'),
-        secretIdFile: z.string().min(1).optional().describe('A file with the secret id. It is read for each login.'),
+        roleId: nonEmpty.describe('The id of the role.'),
+        secretId: nonEmpty.optional().describe('The secret id of the role. Secret.'),
+        secretIdFile: nonEmpty.optional().describe('A file with the secret id. It is read for each login.'),
         mount: mount('approle').describe('Path of the auth method in the store.'),
       })
       .optional()
@@ -79,13 +70,9 @@ const vault = z
       .describe(
         'The version of the key-value engines. auto: the gateway asks the store about each mount (`sys/internal/ui/mounts`), as `vault kv get` does. v1, v2: it does not ask, and the first part of a path is the mount.',
       ),
-    caFile: z
-      .string()
-      .min(1)
-      .optional()
-      .describe(
-        'File with the certificates of the authority that signed that of the store, PEM. Default: the environment variable VAULT_CACERT, else the authorities that Node knows.',
-      ),
+    caFile: nonEmpty.optional().describe(
+      'File with the certificates of the authority that signed that of the store, PEM. Default: the environment variable VAULT_CACERT, else the authorities that Node knows.',
+    ),
     timeout: lasting('5s').describe('Time that the store has to answer one request.'),
     patience: lasting('15s').describe(
       'How long a start or reload waits for the store while it cannot be reached, is sealed or is overloaded. Then servers that need it stay down, or keep the value that was read last.',

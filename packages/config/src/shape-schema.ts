@@ -1,6 +1,7 @@
 /** The shape of a tool: what clients see of it in place of the server's own definition, and the arguments that the gateway fills in. */
 import { isTemplate } from '@omnibus/protocol';
 import { z } from 'zod';
+import { nonEmpty } from './plain-options.ts';
 
 const hint = (description: string) => z.boolean().optional().describe(description);
 
@@ -14,9 +15,7 @@ export const hints = z.strictObject({
 
 const argument = z
   .strictObject({
-    name: z
-      .string()
-      .min(1)
+    name: nonEmpty
       .max(128)
       .optional()
       .describe('The name that clients see and send. The server gets its own name. Default: the name of the server.'),
@@ -49,7 +48,7 @@ function hasInnerFact(value: unknown): boolean {
 
 /** Options of one tool. */
 export const shapeOptions = {
-  title: z.string().min(1).max(1_000).optional().describe('Replaces the title that the server gives the tool.'),
+  title: nonEmpty.max(1_000).optional().describe('Replaces the title that the server gives the tool.'),
   description: z
     .string()
     .optional()
