@@ -2,11 +2,7 @@
 import { Instruments } from './instruments.ts';
 
 export class AuditMetrics extends Instruments {
-  readonly records = this.counter(
-    'omnibus_audit_records_total',
-    'Records that this process has added to its chain.',
-    [],
-  );
+  readonly records = this.counter('omnibus_audit_records_total', 'Records that this process has added to its chain.');
   readonly #written = this.counter('omnibus_audit_written_total', 'Records that a sink has taken.', ['sink']);
   readonly #dropped = this.counter(
     'omnibus_audit_dropped_total',
@@ -24,11 +20,10 @@ export class AuditMetrics extends Instruments {
     '1 while a sink accepts no records, or does not confirm them, else 0.',
     ['sink'],
   );
-  readonly ring = this.gauge('omnibus_audit_ring', 'Records that may wait for sinks (audit.ring).', []);
+  readonly ring = this.gauge('omnibus_audit_ring', 'Records that may wait for sinks (audit.ring).');
   readonly refusals = this.counter(
     'omnibus_audit_refusals_total',
     'Calls that were not sent because no record of them could be stored (audit.strict).',
-    [],
   );
 
   /** @param sinks of the configuration, by kind and number. */

@@ -37,28 +37,24 @@ export class CallerMetrics extends Instruments {
   readonly tokensRefused = this.counter(
     'omnibus_oauth_tokens_refused_total',
     'Token requests that the authorization server refused; polls before the user has entered a device code do not count.',
-    [],
   );
   readonly grantsRevoked = this.counter(
     'omnibus_oauth_grants_revoked_total',
     'Consents of users that were revoked: by the user, because the user was removed, or because a code or refresh token was used twice.',
-    [],
   );
   readonly clientsRegistered = this.counter(
     'omnibus_oauth_clients_registered_total',
     'Clients that registered themselves.',
-    [],
   );
   readonly #scim = this.counter(
     'omnibus_scim_requests_total',
     'Requests of providers about the users and groups of their directories (auth.scim), by resource and outcome: served, refused (the request is wrong, or its secret), or failed.',
     ['resource', 'outcome'],
   );
-  readonly tapWatches = this.gauge('omnibus_tap_watches', 'Watches of calls that this process reports to.', []);
+  readonly tapWatches = this.gauge('omnibus_tap_watches', 'Watches of calls that this process reports to.');
   readonly tapDropped = this.counter(
     'omnibus_tap_dropped_total',
     'Calls and events that watches did not get, because they exceeded the requested rate.',
-    [],
   );
   readonly #adminActs = this.counter(
     'omnibus_admin_acts_total',

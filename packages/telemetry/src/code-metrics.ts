@@ -8,9 +8,9 @@ export class CodeMetrics extends Instruments {
     'Scripts of run_code that have ended, by outcome: ok, tool_error (the script failed or reached a bound), cancelled, fault; or busy: refused by code.runs or code.runsPerCaller.',
     ['outcome'],
   );
-  readonly running = this.gauge('omnibus_code_runs', 'Scripts of run_code that run now.', []);
-  readonly #seconds = this.histogram('omnibus_code_run_seconds', 'Duration of scripts of run_code.', []);
-  readonly #calls = this.counter('omnibus_code_calls_total', 'Calls of tools that scripts of run_code have made.', []);
+  readonly running = this.gauge('omnibus_code_runs', 'Scripts of run_code that run now.');
+  readonly #seconds = this.histogram('omnibus_code_run_seconds', 'Duration of scripts of run_code.');
+  readonly #calls = this.counter('omnibus_code_calls_total', 'Calls of tools that scripts of run_code have made.');
 
   constructor(registry: Registry) {
     super(registry);

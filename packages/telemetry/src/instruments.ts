@@ -12,16 +12,24 @@ export abstract class Instruments {
     this.registry = registry;
   }
 
-  protected counter<Label extends string>(name: string, help: string, labelNames: Label[]): TalliedCounter<Label> {
+  protected counter<Label extends string = never>(
+    name: string,
+    help: string,
+    labelNames: Label[] = [],
+  ): TalliedCounter<Label> {
     return new TalliedCounter({ name, help, labelNames, registers: [this.registry] });
   }
 
-  protected gauge<Label extends string>(name: string, help: string, labelNames: Label[]): Gauge<Label> {
+  protected gauge<Label extends string = never>(name: string, help: string, labelNames: Label[] = []): Gauge<Label> {
     return new Gauge({ name, help, labelNames, registers: [this.registry] });
   }
 
   /** A histogram of durations, in seconds. */
-  protected histogram<Label extends string>(name: string, help: string, labelNames: Label[]): Histogram<Label> {
+  protected histogram<Label extends string = never>(
+    name: string,
+    help: string,
+    labelNames: Label[] = [],
+  ): Histogram<Label> {
     return new Histogram({ name, help, labelNames, buckets: durationBuckets, registers: [this.registry] });
   }
 }

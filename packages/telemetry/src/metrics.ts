@@ -44,28 +44,20 @@ export class Metrics extends Instruments {
   readonly inFlight = this.gauge(
     'omnibus_client_requests_in_flight',
     'Requests of clients that wait for their answer at this edge, standing streams among them.',
-    [],
   );
   readonly bufferedBytes = this.gauge(
     'omnibus_client_buffered_bytes',
     'Bytes written to event streams that the network has not taken yet.',
-    [],
   );
   readonly unreadBytes = this.gauge(
     'omnibus_client_unread_bytes',
     'Bytes of answers and streams that wait for clients to read them, counted where more than 64 KB wait (limits.maxUnreadBytes).',
-    [],
   );
   readonly bodyBytes = this.gauge(
     'omnibus_client_body_bytes',
     'Bytes of request bodies that are being read or worked on, except bodies that arrived whole at once (limits.maxPendingBodyBytes).',
-    [],
   );
-  readonly connections = this.gauge(
-    'omnibus_client_connections',
-    'Connections of clients (limits.maxConnections).',
-    [],
-  );
+  readonly connections = this.gauge('omnibus_client_connections', 'Connections of clients (limits.maxConnections).');
   readonly #connectionsRefused = this.counter(
     'omnibus_client_connections_refused_total',
     'Connections of clients that were closed at once because a bound was reached, by bound: of all clients (all) or of one address (address).',
@@ -74,46 +66,38 @@ export class Metrics extends Instruments {
   readonly parkedCalls = this.gauge(
     'omnibus_parked_calls',
     'Calls that wait between two requests of their client, which is to answer a question of the server.',
-    [],
   );
   readonly requestsWithoutSession = this.gauge(
     'omnibus_requests_without_session',
     'Requests without a session that wait for their answers at this worker.',
-    [],
   );
   readonly keptCalls = this.gauge(
     'omnibus_kept_calls',
     'Calls kept for clients that may come back: parked calls, and answers that clients may ask for again.',
-    [],
   );
   readonly keptBytes = this.gauge(
     'omnibus_kept_calls_bytes',
     'Bytes of the requests, questions and answers of kept calls.',
-    [],
   );
-  readonly listeners = this.gauge('omnibus_listeners', 'Subscription streams (2026-07-28) at this worker.', []);
+  readonly listeners = this.gauge('omnibus_listeners', 'Subscription streams (2026-07-28) at this worker.');
   readonly sessionsHandedOver = this.counter(
     'omnibus_sessions_handed_over_total',
     'Sessions that this worker handed over while stopping.',
-    [],
   );
   readonly sessionsBalanced = this.counter(
     'omnibus_sessions_balanced_total',
     'Idle sessions that this worker gave to session workers with fewer.',
-    [],
   );
   readonly sessionsLost = this.counter(
     'omnibus_sessions_taken_total',
     'Sessions that another worker took over while this one could not be reached.',
-    [],
   );
   readonly busRoundTrip = this.histogram(
     'omnibus_bus_round_trip_seconds',
     'Time to the bus and back, measured every few seconds.',
-    [],
   );
-  readonly busConnected = this.gauge('omnibus_bus_connected', '1 while the bus can deliver, else 0.', []);
-  readonly busReconnects = this.gauge('omnibus_bus_reconnects', 'How often the bus was lost and found again.', []);
+  readonly busConnected = this.gauge('omnibus_bus_connected', '1 while the bus can deliver, else 0.');
+  readonly busReconnects = this.gauge('omnibus_bus_reconnects', 'How often the bus was lost and found again.');
   readonly #build = this.gauge('omnibus_build_info', 'Always 1; the version and the role of the process.', [
     'version',
     'role',
@@ -147,16 +131,14 @@ export class Metrics extends Instruments {
     ['part'],
   );
   readonly #sessions = this.gauge('omnibus_sessions', 'Sessions this worker holds, by state.', ['state']);
-  readonly sessionsOpened = this.counter('omnibus_sessions_opened_total', 'Sessions opened at this worker.', []);
+  readonly sessionsOpened = this.counter('omnibus_sessions_opened_total', 'Sessions opened at this worker.');
   readonly sessionsAdopted = this.counter(
     'omnibus_sessions_adopted_total',
     'Sessions taken over from a worker that is gone.',
-    [],
   );
   readonly sessionsExpired = this.counter(
     'omnibus_sessions_expired_total',
     'Sessions that ended because they were idle for too long.',
-    [],
   );
   readonly sessionsShed = this.counter(
     'omnibus_sessions_shed_total',
@@ -166,7 +148,6 @@ export class Metrics extends Instruments {
   readonly sessionBytes = this.gauge(
     'omnibus_session_bytes',
     'Bytes of declarations and subscriptions of clients (limits.maxSessionBytes).',
-    [],
   );
   readonly results = {
     bounded: this.counter(
@@ -174,11 +155,10 @@ export class Metrics extends Instruments {
       'Results of tools over their bound (option `results`), by what became of the whole: stored, or not since it was larger than all room (too_large) or the store failed (failed).',
       ['outcome'],
     ),
-    storedBytes: this.counter('omnibus_results_stored_bytes_total', 'Bytes of results that were stored.', []),
+    storedBytes: this.counter('omnibus_results_stored_bytes_total', 'Bytes of results that were stored.'),
     savedTokens: this.counter(
       'omnibus_results_saved_tokens_total',
       'Tokens (characters / 4) of results over their bound, less those of their previews.',
-      [],
     ),
     reads: this.counter(
       'omnibus_result_reads_total',
@@ -189,12 +169,10 @@ export class Metrics extends Instruments {
   readonly keptAnswerBytes = this.gauge(
     'omnibus_kept_answer_bytes',
     'Bytes of answers kept for session workers that continue calls of a worker that is gone (limits.maxKeptAnswerBytes).',
-    [],
   );
   readonly keptFrameBytes = this.gauge(
     'omnibus_kept_bytes',
     'Bytes of messages kept for clients that resume a stream or have none open, and of open requests whose clients have disconnected (limits.maxKeptBytes).',
-    [],
   );
   readonly keptDropped = this.counter(
     'omnibus_kept_streams_dropped_total',
@@ -204,33 +182,27 @@ export class Metrics extends Instruments {
   readonly streamsDetached = this.counter(
     'omnibus_client_streams_detached_total',
     'Streams that were detached because their edge was gone or no longer read them, without having said so.',
-    [],
   );
-  readonly streams = this.gauge('omnibus_client_streams', 'Event streams open to clients (GET).', []);
+  readonly streams = this.gauge('omnibus_client_streams', 'Event streams open to clients (GET).');
   readonly streamsResumed = this.counter(
     'omnibus_client_streams_resumed_total',
     'Streams that clients resumed after the worker that began them was gone.',
-    [],
   );
   readonly tlsHandshakesFailed = this.counter(
     'omnibus_tls_handshakes_failed_total',
     'Connections of clients that ended in the TLS handshake, for example because the client did not speak TLS or did not show a required certificate.',
-    [],
   );
   readonly tlsReloadsRefused = this.counter(
     'omnibus_tls_reloads_refused_total',
     'Times that changed TLS files could not be used, so that the previous certificate stayed in use.',
-    [],
   );
   readonly configSuccessful = this.gauge(
     'omnibus_config_last_reload_successful',
     '1 while the configuration that was read last is in use; 0 while something is wrong with it, so that the one before stays in use.',
-    [],
   );
   readonly configAppliedAt = this.gauge(
     'omnibus_config_last_reload_success_timestamp_seconds',
     'When the current configuration took effect, in seconds since 1970.',
-    [],
   );
   readonly #limited = this.counter(
     'omnibus_limits_refused_total',
@@ -245,12 +217,10 @@ export class Metrics extends Instruments {
   readonly preparedListBytes = this.gauge(
     'omnibus_prepared_list_bytes',
     'Characters of cached lists for callers that may see a part only (limits.maxPreparedListBytes).',
-    [],
   );
   readonly waitingApprovals = this.gauge(
     'omnibus_approvals_waiting',
     'Calls that wait for an approval at this worker (limits.maxWaitingApprovals).',
-    [],
   );
   readonly #approvals = this.counter(
     'omnibus_approvals_total',
@@ -266,7 +236,6 @@ export class Metrics extends Instruments {
   readonly approvalsUntold = this.counter(
     'omnibus_approvals_untold_total',
     'Messages of calls that wait for approvers that the webhook (access.approvals.webhook) did not take.',
-    [],
   );
   readonly #approvalForms = this.counter(
     'omnibus_approval_forms_total',
@@ -301,7 +270,6 @@ export class Metrics extends Instruments {
   readonly slowReaders = this.counter(
     'omnibus_slow_readers_closed_total',
     'Streams closed because the client stopped reading.',
-    [],
   );
   readonly #collectors: (() => void)[] = [];
 

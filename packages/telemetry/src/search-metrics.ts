@@ -10,7 +10,6 @@ export class SearchMetrics extends Instruments {
   readonly failures = this.counter(
     'omnibus_search_model_failures_total',
     'Requests to the embedding model (`searchModel`) that failed or took too long.',
-    [],
   );
   readonly vectors = this.gauge(
     'omnibus_search_vectors',

@@ -162,12 +162,10 @@ export class UpstreamMetrics extends Instruments {
   readonly callerConnections = this.gauge(
     'omnibus_caller_connections',
     'Connections to all upstream servers that belong to a single caller or session; bounded by limits.maxCallerConnections.',
-    [],
   );
   readonly callerPrograms = this.gauge(
     'omnibus_caller_programs',
     'Programs of all upstream servers that run for a single caller or session; bounded by limits.maxCallerPrograms.',
-    [],
   );
   readonly #held = this.gauge(
     'omnibus_definitions_held',
@@ -208,12 +206,10 @@ export class UpstreamMetrics extends Instruments {
   readonly readingBytes = this.gauge(
     'omnibus_upstream_reading_bytes',
     'Bytes received of large answers of servers over HTTP that are not complete yet (limits.maxReadingBytes).',
-    [],
   );
   readonly readingWaits = this.counter(
     'omnibus_upstream_reading_waits_total',
     'Times that reading a large answer of a server was paused until other answers were complete.',
-    [],
   );
   readonly #current = new Map<ServerName, CurrentState>();
   readonly #tools = new Map<ServerName, Map<string, ToolMeter>>();

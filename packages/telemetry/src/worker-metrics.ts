@@ -5,6 +5,5 @@ export class WorkerMetrics extends Instruments {
   readonly restarts = this.counter(
     'omnibus_worker_restarts_total',
     'Workers that have ended unexpectedly and were started again (`serve --workers`).',
-    [],
   );
 }
