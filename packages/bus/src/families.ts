@@ -59,8 +59,8 @@ export interface Family {
   /** The name of the type in `packages/protocol`. */
   readonly carries: string;
   readonly request: Shape<unknown>;
-  readonly answers: string;
-  /** Left out where nothing is answered. */
+  /** Left out where nothing is answered, as is `reply`. */
+  readonly answers?: string;
   readonly reply?: Shape<unknown>;
 }
 
@@ -134,7 +134,6 @@ export const families = {
     to: 'the worker that held the session before',
     carries: 'TakenNotice',
     request: takenNotice,
-    answers: 'nothing',
   },
   presence: {
     tokens: [],
@@ -143,7 +142,6 @@ export const families = {
     to: 'every process, its sender among them',
     carries: 'Presence',
     request: presence,
-    answers: 'nothing',
   },
   'edge-presence': {
     tokens: [],
@@ -152,7 +150,6 @@ export const families = {
     to: 'every session worker, and its sender',
     carries: 'EdgePresence',
     request: presence,
-    answers: 'nothing',
   },
   'edge-readers': {
     tokens: ['edge'],
@@ -201,7 +198,6 @@ export const families = {
     to: 'the journal of streams',
     carries: 'StreamEntry',
     request: streamEntry,
-    answers: 'nothing',
   },
   modern: {
     tokens: [],
@@ -230,7 +226,6 @@ export const families = {
     to: 'every session worker',
     carries: 'ModernControl',
     request: modernControl,
-    answers: 'nothing',
   },
   'modern-holds-at': {
     tokens: ['worker'],
@@ -279,7 +274,6 @@ export const families = {
     to: 'every process, its sender among them',
     carries: 'BackendPresence',
     request: backendPresence,
-    answers: 'nothing',
   },
   'backend-holds-at': {
     tokens: ['server', 'worker'],
@@ -308,7 +302,6 @@ export const families = {
     to: 'every session worker, its sender among them',
     carries: 'LimitsNews',
     request: limitsNews,
-    answers: 'nothing',
   },
   'backend-control': {
     tokens: ['server'],
@@ -317,7 +310,6 @@ export const families = {
     to: 'every adapter of the server',
     carries: 'ControlCommand',
     request: controlCommand,
-    answers: 'nothing',
   },
   connect: {
     tokens: [],
@@ -346,7 +338,6 @@ export const families = {
     to: 'every session worker',
     carries: 'ServerNotice',
     request: serverNotice,
-    answers: 'nothing',
   },
   'admin-ask': {
     tokens: [],
@@ -365,7 +356,6 @@ export const families = {
     to: 'every process, its sender among them',
     carries: 'TapLease',
     request: tapLease,
-    answers: 'nothing',
   },
   tap: {
     tokens: ['process'],
@@ -374,7 +364,6 @@ export const families = {
     to: 'a process with a watch of calls at its admin port',
     carries: 'TapReport',
     request: tapReport,
-    answers: 'nothing',
   },
 } as const satisfies Readonly<Record<string, Family>>;
 

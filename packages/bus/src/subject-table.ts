@@ -6,5 +6,5 @@ export const subjectTable = Object.entries<Family>(families).map(([name, { token
   from: from.join(', '),
   to,
   carries,
-  answers,
+  answers: answers ?? 'nothing',
 }));
