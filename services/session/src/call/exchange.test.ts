@@ -80,23 +80,17 @@ class LosingBus extends MemoryBus {
   }
 }
 
-async function begin(
-  method: ExchangeMethod = 'tools/call',
-  isRepeatable = false,
-  more: Pick<ExchangeRequest, 'isKept' | 'continues' | 'turn'> = {},
-): Promise<{ readonly exchange: Exchange; readonly say: (event: ExchangeEvent) => Promise<void> }> {
-  count += 1;
-  const exchange = new Exchange(
+/** An exchange that is not sent yet. */
+function exchangeOf(more: Partial<ExchangeRequest> = {}): Exchange {
+  return new Exchange(
     { bus, wheel, adapters: watch, metrics, owner },
     {
-      exchange: `exchange-${count}` as ExchangeId,
+      exchange: `exchange-${(count += 1)}` as ExchangeId,
       server,
-      method,
+      method: 'tools/call',
       params: {},
       subject: ['tool', 'act'],
       limits,
-      isRepeatable,
-      ...more,
       context: {
         principal: anonymous,
         session: newRequestKey(),
@@ -105,6 +99,7 @@ async function begin(
         logLevel: undefined,
         wantsProgress: true,
       },
+      ...more,
     },
     {
       progress: ({ progress }) => said.push(`progress ${JSON.stringify(progress)}`),
@@ -115,7 +110,15 @@ async function begin(
       inputWithdrawn: (input) => said.push(`withdrawn ${input}`),
       settled: (outcome) => outcomes.push(outcome),
     },
-  ).begin();
+  );
+}
+
+async function begin(
+  method: ExchangeMethod = 'tools/call',
+  isRepeatable = false,
+  more: Pick<ExchangeRequest, 'isKept' | 'continues' | 'turn'> = {},
+): Promise<{ readonly exchange: Exchange; readonly say: (event: ExchangeEvent) => Promise<void> }> {
+  const exchange = exchangeOf({ method, isRepeatable, ...more }).begin();
   await pass(0);
   return {
     exchange,
@@ -143,33 +146,7 @@ const cancelled = (): unknown[] => controls.flatMap((command) => (command.kind =
 
 describe('an exchange', () => {
   it('is sent when it begins, and looked after from then until it is settled', async () => {
-    const exchange = new Exchange(
-      { bus, wheel, adapters: watch, metrics },
-      {
-        exchange: 'begins' as ExchangeId,
-        server,
-        method: 'tools/call',
-        params: {},
-        subject: ['tool', 'act'],
-        limits,
-        context: {
-          principal: anonymous,
-          session: newRequestKey(),
-          capabilities: {},
-          standsAlone: false,
-          logLevel: undefined,
-          wantsProgress: false,
-        },
-      },
-      {
-        progress: () => undefined,
-        log: () => undefined,
-        affinity: () => undefined,
-        input: () => undefined,
-        inputWithdrawn: () => undefined,
-        settled: (outcome) => outcomes.push(outcome),
-      },
-    );
+    const exchange = exchangeOf();
     await pass(0);
     expect([calls.length, watch.size]).toEqual([0, 0]);
     exchange.begin();
@@ -486,33 +463,7 @@ describe('an exchange', () => {
     const { say } = await begin();
     void say;
     const name = `\u009b31m\u0007${'x'.repeat(5_000)}`;
-    void new Exchange(
-      { bus, wheel, adapters: watch, metrics },
-      {
-        exchange: 'words' as ExchangeId,
-        server,
-        method: 'tools/call',
-        params: {},
-        subject: ['tool', name],
-        limits,
-        context: {
-          principal: anonymous,
-          session: newRequestKey(),
-          capabilities: {},
-          standsAlone: false,
-          logLevel: undefined,
-          wantsProgress: false,
-        },
-      },
-      {
-        progress: () => undefined,
-        log: () => undefined,
-        affinity: () => undefined,
-        input: () => undefined,
-        inputWithdrawn: () => undefined,
-        settled: (outcome) => outcomes.push(outcome),
-      },
-    ).begin();
+    void exchangeOf({ subject: ['tool', name] }).begin();
     await pass(1_200);
     const text = JSON.stringify(outcomes);
     expect(text).not.toMatch(/\p{Cc}/u);
@@ -521,34 +472,7 @@ describe('an exchange', () => {
 
   it('on a bus where nobody has the server is answered that it is not available', async () => {
     const other = parseServerName('nowhere');
-    void new Exchange(
-      { bus, wheel, adapters: watch, metrics },
-      {
-        exchange: 'nobody' as ExchangeId,
-        server: other,
-        method: 'tools/call',
-        params: {},
-        subject: ['tool', 'act'],
-        limits,
-        affinity: newWorkerId('backend'),
-        context: {
-          principal: anonymous,
-          session: newRequestKey(),
-          capabilities: {},
-          standsAlone: false,
-          logLevel: undefined,
-          wantsProgress: false,
-        },
-      },
-      {
-        progress: () => undefined,
-        log: () => undefined,
-        affinity: () => undefined,
-        input: () => undefined,
-        inputWithdrawn: () => undefined,
-        settled: (outcome) => outcomes.push(outcome),
-      },
-    ).begin();
+    void exchangeOf({ server: other, affinity: newWorkerId('backend') }).begin();
     await pass(0);
     expect(reasons()).toEqual(['upstream.unavailable']);
   });
