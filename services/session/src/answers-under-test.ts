@@ -3,13 +3,18 @@ import type { Audit, AuditEvent } from '@omnibus/audit';
 import {
   latestLegacyRevision,
   latestModernRevision,
+  newWorkerId,
   noLists,
+  parseServerName,
   tasksExtension,
   type CatalogRecord,
   type ExchangeEvent,
   type JsonObject,
   type Revision,
+  type TaskPlace,
 } from '@omnibus/protocol';
+import { expect } from 'vitest';
+import type { ClientUnderTest, WorkerUnderTest } from './worker-under-test.ts';
 
 /** @param events where each record goes. */
 export function auditIn(events: AuditEvent[], wantsResults = false): Audit {
@@ -78,4 +83,55 @@ export function takingTasks(revision: Revision): JsonObject {
 /** The first text of a result; the whole as JSON if it has none. */
 export function textIn(result: JsonObject): string {
   return (result['content'] as readonly { readonly text: string }[] | undefined)?.[0]?.text ?? JSON.stringify(result);
+}
+
+const place: TaskPlace = { worker: newWorkerId('backend'), connection: 'run-1', isProgram: false };
+
+/** Begins a task of the tool `tell` at `crm`. @param text which the task says of itself. */
+export function beginTask(worker: WorkerUnderTest, client: ClientUnderTest, revision: Revision, text: string) {
+  worker.outcome = { kind: 'result', result: { task: taskWith(text, 'working') }, place };
+  const task = revision === latestModernRevision ? {} : { task: {} };
+  return client.ask('tools/call', { name: 'crm__tell', arguments: {}, ...task });
+}
+
+/** Expects that a text is redacted in all that the client hears of a task which it has begun. */
+export async function expectRedactedTask(
+  worker: WorkerUnderTest,
+  client: ClientUnderTest,
+  revision: Revision,
+  { text, started }: { readonly text: string; readonly started: Awaited<ReturnType<typeof beginTask>> },
+): Promise<void> {
+  const { taskId } = (started.result?.['task'] ?? started.result) as JsonObject;
+  worker.outcome = { kind: 'result', result: taskWith(text, 'working') };
+  const state = await client.ask('tasks/get', { taskId });
+  expect(JSON.stringify(state)).not.toContain(text);
+  expect(state.result?.['taskId']).toBe(taskId);
+  if (revision === latestModernRevision) {
+    worker.takes = (reply) => {
+      worker.outcome = textOf(text);
+      reply({ kind: 'result', result: taskWith(text, 'completed') });
+    };
+    expect(JSON.stringify(await client.ask('tasks/get', { taskId }))).toMatch(/"text":"\[redacted\]"/);
+    return;
+  }
+  worker.outcome = textOf(text);
+  expect(JSON.stringify(await client.ask('tasks/result', { taskId }))).toMatch(/"text":"\[redacted\]"/);
+  worker.outcome = { kind: 'result', place, result: { tasks: [taskWith(text, 'working')] }, tools: ['tell'] };
+  const list = await client.ask('tasks/list');
+  expect(JSON.stringify(list)).not.toContain(text);
+  expect(list.result?.['tasks']).toMatchObject([{ taskId, statusMessage: 'asks [redacted]' }]);
+  const [server, sessions] = [parseServerName('crm'), [client.key as never]];
+  worker.notice({ kind: 'task-status', server, task: taskWith(text, 'working'), place, tool: 'tell', sessions });
+  worker.notice({ kind: 'log', server, params: { level: 'error', data: text }, sessions });
+  await client.pushed.untilSome(({ method }) => method === 'notifications/message');
+  expect(JSON.stringify(client.pushed.values)).not.toContain(text);
+  expect(client.pushed.values.map(({ method }) => method)).toEqual([
+    'notifications/tasks/status',
+    'notifications/message',
+  ]);
+}
+
+function taskWith(text: string, status: string): JsonObject {
+  const at = { createdAt: 'now', lastUpdatedAt: 'now', ttl: 60_000 };
+  return { taskId: 't-1', status, statusMessage: `asks ${text}`, ...at };
 }

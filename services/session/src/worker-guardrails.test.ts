@@ -3,23 +3,27 @@ import type { AuditEvent } from '@omnibus/audit';
 import {
   latestLegacyRevision,
   latestModernRevision,
-  newWorkerId,
   noLists,
-  parseServerName,
   type ExchangeEvent,
   type JsonObject,
   type Revision,
-  type TaskPlace,
 } from '@omnibus/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
-import { answersWith, auditIn, serverOf, takingTasks, textOf } from './answers-under-test.ts';
+import {
+  answersWith,
+  auditIn,
+  beginTask,
+  expectRedactedTask,
+  serverOf,
+  takingTasks,
+  textOf,
+} from './answers-under-test.ts';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from './worker-under-test.ts';
 
 const servers = ['crm', 'other'];
 const mail = 'eve@x.example';
 const tagged = 'hello\u{E0041}\u{E0042}';
 const key = 'omnibus.dev/guardrails';
-const place: TaskPlace = { worker: newWorkerId('backend'), connection: 'run-1', isProgram: false };
 const [intern, staff] = [callerOf('ann', { groups: ['interns'] }), callerOf('bob')];
 
 let worker: WorkerUnderTest;
@@ -193,60 +197,13 @@ describe.each([latestLegacyRevision, latestModernRevision] as const)('in %s', (r
   it('a task, its list and its result are looked at as a call is, and a running gateway follows a change', async () => {
     await start([]);
     const client = await open();
-    const task = (status: string): JsonObject => ({
-      taskId: 't-1',
-      status,
-      statusMessage: `asks ${mail}`,
-      createdAt: 'now',
-      lastUpdatedAt: 'now',
-      ttl: 60_000,
-    });
-    worker.outcome = { kind: 'result', result: { task: task('working') }, place };
-    const started = await client.ask('tools/call', {
-      name: 'crm__tell',
-      arguments: {},
-      ...(revision === latestModernRevision ? {} : { task: {} }),
-    });
+    const started = await beginTask(worker, client, revision, mail);
     expect(JSON.stringify(started)).toContain(mail);
     await worker.apply(servers, {
       auth: { keys: { file: 'keys.yaml' } },
       guardrails: [{ id: 'no-mail', what: 'crm/tell', patterns: 'email' }],
     });
-    const { taskId } = (started.result?.['task'] ?? started.result) as JsonObject;
-    worker.outcome = { kind: 'result', result: task('working') };
-    const state = await client.ask('tasks/get', { taskId });
-    expect(JSON.stringify(state)).not.toContain(mail);
-    expect(state.result?.['taskId']).toBe(taskId);
-    if (revision === latestModernRevision) {
-      worker.takes = (reply) => {
-        worker.outcome = textOf(mail);
-        reply({ kind: 'result', result: task('completed') });
-      };
-      expect(JSON.stringify(await client.ask('tasks/get', { taskId }))).toMatch(/"text":"\[redacted\]"/);
-    } else {
-      worker.outcome = textOf(mail);
-      expect(JSON.stringify(await client.ask('tasks/result', { taskId }))).toMatch(/"text":"\[redacted\]"/);
-      worker.outcome = { kind: 'result', place, result: { tasks: [task('working')] }, tools: ['tell'] };
-      const list = await client.ask('tasks/list');
-      expect(JSON.stringify(list)).not.toContain(mail);
-      expect(list.result?.['tasks']).toMatchObject([{ taskId, statusMessage: 'asks [redacted]' }]);
-      worker.notice({
-        kind: 'task-status',
-        server: parseServerName('crm'),
-        task: task('working'),
-        place,
-        tool: 'tell',
-        sessions: [client.key as never],
-      });
-      worker.notice({
-        kind: 'log',
-        server: parseServerName('crm'),
-        params: { level: 'error', data: mail },
-        sessions: [client.key as never],
-      });
-      await client.pushed.untilSome(({ method }) => method === 'notifications/message');
-      expect(JSON.stringify(client.pushed.values)).not.toContain(mail);
-    }
+    await expectRedactedTask(worker, client, revision, { text: mail, started });
   });
 });
 

@@ -3,14 +3,18 @@ import type { AuditEvent } from '@omnibus/audit';
 import {
   latestLegacyRevision,
   latestModernRevision,
-  newWorkerId,
-  parseServerName,
-  type JsonObject,
   type Revision,
-  type TaskPlace,
 } from '@omnibus/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { answersWith, auditIn, serverOf, takingTasks, textOf } from './answers-under-test.ts';
+import {
+  answersWith,
+  auditIn,
+  beginTask,
+  expectRedactedTask,
+  serverOf,
+  takingTasks,
+  textOf,
+} from './answers-under-test.ts';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from './worker-under-test.ts';
 
 const servers = ['crm', 'other'];
@@ -22,7 +26,6 @@ const rules = [
 const settings = { auth: { keys: { file: 'keys.yaml' } }, access: { rules } };
 const [intern, staff] = [callerOf('ann', { groups: ['interns'] }), callerOf('bob')];
 const mail = 'eve@x.example';
-const place: TaskPlace = { worker: newWorkerId('backend'), connection: 'run-1', isProgram: false };
 
 let worker: WorkerUnderTest;
 let noted: AuditEvent[];
@@ -68,59 +71,9 @@ describe.each([latestLegacyRevision, latestModernRevision] as const)('in %s', (r
 
   it('of a task, what it says of itself and its result are the same as of a call', async () => {
     const client = await open();
-    const task = (status: string): JsonObject => ({
-      taskId: 't-1',
-      status,
-      statusMessage: `asks ${mail}`,
-      createdAt: 'now',
-      lastUpdatedAt: 'now',
-      ttl: 60_000,
-    });
-    worker.outcome = { kind: 'result', result: { task: task('working') }, place };
-    const started = await client.ask('tools/call', {
-      name: 'crm__tell',
-      arguments: {},
-      ...(revision === latestModernRevision ? {} : { task: {} }),
-    });
-    const { taskId } = (started.result?.['task'] ?? started.result) as JsonObject;
-    worker.outcome = { kind: 'result', result: task('working') };
-    const state = await client.ask('tasks/get', { taskId });
-    expect(JSON.stringify([started, state])).not.toContain(mail);
-    expect(state.result?.['taskId']).toBe(taskId);
-    if (revision === latestModernRevision) {
-      worker.takes = (reply) => {
-        worker.outcome = textOf(mail);
-        reply({ kind: 'result', result: task('completed') });
-      };
-      expect(JSON.stringify(await client.ask('tasks/get', { taskId }))).toMatch(/"text":"\[redacted\]"/);
-    } else {
-      worker.outcome = textOf(mail);
-      expect(JSON.stringify(await client.ask('tasks/result', { taskId }))).toMatch(/"text":"\[redacted\]"/);
-      worker.outcome = { kind: 'result', place, result: { tasks: [task('working')] }, tools: ['tell'] };
-      const list = await client.ask('tasks/list');
-      expect(JSON.stringify(list)).not.toContain(mail);
-      expect(list.result?.['tasks']).toMatchObject([{ taskId, statusMessage: 'asks [redacted]' }]);
-      worker.notice({
-        kind: 'task-status',
-        server: parseServerName('crm'),
-        task: task('working'),
-        place,
-        tool: 'tell',
-        sessions: [client.key as never],
-      });
-      worker.notice({
-        kind: 'log',
-        server: parseServerName('crm'),
-        params: { level: 'error', data: mail },
-        sessions: [client.key as never],
-      });
-      await client.pushed.untilSome(({ method }) => method === 'notifications/message');
-      expect(JSON.stringify(client.pushed.values)).not.toContain(mail);
-      expect(client.pushed.values.map(({ method }) => method)).toEqual([
-        'notifications/tasks/status',
-        'notifications/message',
-      ]);
-    }
+    const started = await beginTask(worker, client, revision, mail);
+    expect(JSON.stringify(started)).not.toContain(mail);
+    await expectRedactedTask(worker, client, revision, { text: mail, started });
   });
 
   it('where rules are only recorded, nothing is taken out, and it is counted', async () => {
