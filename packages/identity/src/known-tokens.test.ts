@@ -1,24 +1,14 @@
 /** How many unknown tokens are looked at, and how many wait. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { fault, type Principal } from '@omnibus/protocol';
+import { fault } from '@omnibus/protocol';
+import { factsWithoutToken } from './facts.ts';
 import type { Outcome } from './issuers/issuer.ts';
 import { KnownTokens } from './known-tokens.ts';
 
 const refused: Outcome = { fault: fault('auth.invalid') };
 const accepted: Outcome = {
   audiences: [],
-  facts: {
-    principal: 'p_x' as Principal,
-    issuer: 'https://login.example.com',
-    subject: 'ann',
-    actors: [],
-    tenant: undefined,
-    groups: [],
-    scopes: [],
-    client: undefined,
-    expiresAt: undefined,
-    key: undefined,
-  },
+  facts: factsWithoutToken({ issuer: 'https://login.example.com', subject: 'ann' }, { groups: [] }),
 };
 
 let tokens: KnownTokens;

@@ -1,26 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { anonymous, rootEndpoint, type Caller, type Principal } from '@omnibus/protocol';
 import { expect, it } from 'vitest';
-import { principalOf, type Facts } from './facts.ts';
+import { factsWithoutToken, type Facts } from './facts.ts';
 import { Proofs } from './proofs.ts';
 
 const secret = randomBytes(32);
 const older = randomBytes(32);
 
-function factsOf(subject: string): Facts {
-  const name = { issuer: 'https://login.example', subject };
-  return {
-    ...name,
-    principal: principalOf(name),
-    tenant: undefined,
-    actors: [],
-    groups: ['staff'],
-    scopes: [],
-    client: undefined,
-    expiresAt: undefined,
-    key: undefined,
-  };
-}
+const factsOf = (subject: string): Facts =>
+  factsWithoutToken({ issuer: 'https://login.example', subject }, { groups: ['staff'] });
 
 const callerOf = (principal: Principal, proof?: string): Caller => ({
   principal,

@@ -1,10 +1,11 @@
 /** Rules about resources: clients may write a URI in many ways. */
-import type { EndpointName, Facts, Principal } from '@omnibus/protocol';
+import type { EndpointName } from '@omnibus/protocol';
 import { describe, expect, it } from 'vitest';
 import { compileGuardrails } from './guardrails/guardrails.ts';
 import { compile, type Policy } from './policy.ts';
 import type { Redaction } from './redaction/redaction.ts';
 import type { AccessSettings, RuleSettings } from './settings.ts';
+import { ann } from './testing/deciding.ts';
 import { WantedScopes } from './wanted-scopes.ts';
 
 async function policyOf(rules: readonly RuleSettings[], fallback: AccessSettings['default'] = 'deny'): Promise<Policy> {
@@ -174,20 +175,8 @@ it('a scope that some URIs need is needed for all forms of them', () => {
     [],
     [{ scope: 'secrets', for: ['resource:files/file:///etc/*'], endpoints: [], impliedBy: [] }],
   );
-  const facts: Facts = {
-    principal: 'p_ann' as Principal,
-    issuer: 'https://login.example',
-    subject: 'ann',
-    tenant: undefined,
-    actors: [],
-    groups: [],
-    scopes: [],
-    client: undefined,
-    expiresAt: undefined,
-    key: undefined,
-  };
   const missing = (name: string): unknown =>
-    scopes.missing(facts, 'x' as EndpointName, { kind: 'resource', server: 'files', name });
+    scopes.missing(ann, 'x' as EndpointName, { kind: 'resource', server: 'files', name });
   expect(
     ['FILE:///srv/../etc/passwd', 'file:etc/passwd', 'file:///e\ttc/x', 'file:///srv/passwd'].map(missing),
   ).toEqual([['secrets'], ['secrets'], ['secrets'], undefined]);

@@ -1,19 +1,13 @@
-import type { Facts, Principal } from '@omnibus/protocol';
+import type { Facts } from '@omnibus/protocol';
 import { describe, expect, it } from 'vitest';
+import { ann as plain } from './testing/deciding.ts';
 import { agentClients, matchesWho, namesAgents, type Who } from './who.ts';
 
 const ann: Facts = {
-  principal: 'p_ann' as Principal,
-  issuer: 'https://login.example',
-  subject: 'ann',
-  tenant: undefined,
-  actors: [],
+  ...plain,
   groups: ['eng', 'oncall'],
   claims: { department: 'sales', site: 'berlin=mitte' },
   scopes: ['mcp'],
-  client: 'cli',
-  expiresAt: undefined,
-  key: undefined,
 };
 const key: Facts = {
   ...ann,

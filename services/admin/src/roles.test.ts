@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Facts } from '@omnibus/identity';
-import type { Principal } from '@omnibus/protocol';
+import { factsWithoutToken } from '@omnibus/identity/testing';
 import { mayDoForTenant, rolesOf, tenantOf } from './roles.ts';
 
 const lists = {
@@ -10,18 +9,7 @@ const lists = {
   approver: ['group:release'],
   admin: ['group:admins'],
 };
-const somebody: Facts = {
-  issuer: 'https://login.example',
-  subject: 'bob',
-  principal: 'p_bob' as Principal,
-  tenant: undefined,
-  actors: [],
-  groups: [],
-  scopes: [],
-  client: undefined,
-  expiresAt: undefined,
-  key: undefined,
-};
+const somebody = factsWithoutToken({ issuer: 'https://login.example', subject: 'bob' }, { groups: [] });
 
 it('a caller has the roles that it, its key or one of its groups is named for', () => {
   expect(rolesOf(somebody, lists)).toEqual([]);

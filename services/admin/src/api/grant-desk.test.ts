@@ -1,23 +1,12 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { MemoryBus } from '@omnibus/bus';
-import { principalOf, type Facts } from '@omnibus/identity';
+import type { Facts } from '@omnibus/identity';
+import { factsWithoutToken } from '@omnibus/identity/testing';
 import { compile, type Policy } from '@omnibus/policy';
 import { grantQuestions } from './grant-desk.ts';
 
 const issuer = 'https://login.example.com';
-const factsOf = (subject: string): Facts => ({
-  issuer,
-  subject,
-  principal: principalOf({ issuer, subject }),
-  tenant: undefined,
-  actors: [],
-  groups: ['eng'],
-  scopes: [],
-  isUnscoped: true,
-  client: undefined,
-  expiresAt: undefined,
-  key: undefined,
-});
+const factsOf = (subject: string): Facts => factsWithoutToken({ issuer, subject }, { groups: ['eng'] });
 
 let bus: MemoryBus;
 let policy: Policy | undefined;

@@ -1,24 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ConversationBoard, MemoryBus, type ConversationOf } from '@omnibus/bus';
 import { principalOf, type Facts } from '@omnibus/identity';
+import { factsWithoutToken } from '@omnibus/identity/testing';
 import { compile, type Policy } from '@omnibus/policy';
 import type { ConversationLabel, ServerName } from '@omnibus/protocol';
 import { labelQuestions, type LabelPerson, type SentConversation } from './label-desk.ts';
 
 const issuer = 'https://login.example.com';
-const factsOf = (subject: string, tenant?: string): Facts => ({
-  issuer,
-  subject,
-  principal: principalOf({ issuer, subject }),
-  tenant,
-  actors: [],
-  groups: [],
-  scopes: [],
-  isUnscoped: true,
-  client: undefined,
-  expiresAt: undefined,
-  key: undefined,
-});
+const factsOf = (subject: string, tenant?: string): Facts =>
+  factsWithoutToken({ issuer, subject }, { tenant, groups: [] });
 const untrusted: ConversationLabel = {
   label: 'untrusted',
   server: 'web' as ServerName,

@@ -1,6 +1,6 @@
 /** The tokens that callers have shown to an edge: held while they are good, and no longer. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { principalOf } from '@omnibus/identity';
+import { factsWithoutToken } from '@omnibus/identity/testing';
 import type { WorkloadTokens } from '@omnibus/credentials';
 import type { Facts, ServerName, WorkerId } from '@omnibus/protocol';
 import { HeldTokens } from './held-tokens.ts';
@@ -24,18 +24,7 @@ afterEach(() => void vi.useRealTimers());
 /** The facts of a token. */
 function factsOf(subject: string, lifeMs = 60_000, grant?: string): Facts {
   const named = { issuer: 'https://login.example.com', subject };
-  return {
-    ...named,
-    principal: principalOf(named),
-    tenant: undefined,
-    actors: [],
-    groups: [],
-    scopes: [],
-    client: undefined,
-    expiresAt: Date.now() + lifeMs,
-    key: undefined,
-    grant,
-  };
+  return { ...factsWithoutToken(named, { groups: [], expiresAt: Date.now() + lifeMs }), grant };
 }
 
 it('the facts of a token name the edge that holds it, and are one object for each token', () => {
