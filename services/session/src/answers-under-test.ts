@@ -80,6 +80,11 @@ export function takingTasks(revision: Revision): JsonObject {
   return revision === latestModernRevision ? { extensions: { [tasksExtension]: {} } } : { tasks: {} };
 }
 
+/** The reason of an error; `answered` for a result. */
+export function reasonOf({ error, result }: Awaited<ReturnType<ClientUnderTest['ask']>>): unknown {
+  return result === undefined ? error?.data?.['reason'] : 'answered';
+}
+
 /** The first text of a result; the whole as JSON if it has none. */
 export function textIn(result: JsonObject): string {
   return (result['content'] as readonly { readonly text: string }[] | undefined)?.[0]?.text ?? JSON.stringify(result);

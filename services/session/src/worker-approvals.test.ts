@@ -1,5 +1,5 @@
 /** Calls that rules have approved first, in every revision that knows forms: a session worker on a bus in memory. */
-import type { Audit, AuditEvent } from '@omnibus/audit';
+import type { AuditEvent } from '@omnibus/audit';
 import { ApprovalBoard, approvalsBucket, Blocks } from '@omnibus/bus';
 import {
   latestLegacyRevision,
@@ -12,6 +12,7 @@ import {
   type Revision,
 } from '@omnibus/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { auditIn, reasonOf } from './answers-under-test.ts';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from './worker-under-test.ts';
 
 const servers = ['bank', 'other'];
@@ -69,14 +70,7 @@ function putBank(
 
 async function start(given: object = settings): Promise<void> {
   noted = [];
-  const audit: Audit = {
-    isStrict: false,
-    wantsResults: true,
-    wants: () => true,
-    record: (event) => void noted.push(event),
-    confirm: () => Promise.resolve(true),
-  };
-  worker = await WorkerUnderTest.start(servers, given, audit);
+  worker = await WorkerUnderTest.start(servers, given, auditIn(noted, true));
   await putBank(bankTools);
 }
 
@@ -92,13 +86,6 @@ const approvalsNoted = (): unknown[] =>
   noted
     .filter(({ name }) => name.startsWith('approval.'))
     .map(({ name, more }) => (more?.['by'] === undefined ? name : [name, more['by']]));
-const reasonOf = ({
-  error,
-  result,
-}: {
-  readonly error?: { readonly data?: JsonObject };
-  readonly result?: JsonObject;
-}): unknown => (result === undefined ? error?.data?.['reason'] : 'answered');
 const pay = (amount: unknown = 5): JsonObject => ({ name: 'bank__pay', arguments: { amount } });
 
 /** A call that asks, and a way to answer its question, in either era. */

@@ -1,5 +1,5 @@
 /** Calls that wait for approvers, in the MCP clients of these: session workers on a bus in memory. */
-import type { Audit, AuditEvent } from '@omnibus/audit';
+import type { AuditEvent } from '@omnibus/audit';
 import { ApprovalBoard } from '@omnibus/bus';
 import {
   latestLegacyRevision,
@@ -10,6 +10,7 @@ import {
   type Revision,
 } from '@omnibus/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { auditIn, reasonOf } from './answers-under-test.ts';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from './worker-under-test.ts';
 
 const servers = ['bank', 'other'];
@@ -38,14 +39,7 @@ let noted: AuditEvent[];
 
 async function start(given: object = settings): Promise<void> {
   noted = [];
-  const audit: Audit = {
-    isStrict: false,
-    wantsResults: true,
-    wants: () => true,
-    record: (event) => void noted.push(event),
-    confirm: () => Promise.resolve(true),
-  };
-  worker = await WorkerUnderTest.start(servers, given, audit);
+  worker = await WorkerUnderTest.start(servers, given, auditIn(noted, true));
   await worker.put('bank', {
     revision: latestLegacyRevision,
     capabilities: { tools: {} },
@@ -62,13 +56,6 @@ afterEach(async () => {
 
 const isForm = ({ method }: JsonObject): boolean => method === 'elicitation/create';
 const formsOf = ({ pushed }: ClientUnderTest): readonly JsonObject[] => pushed.values.filter(isForm);
-const reasonOf = ({
-  error,
-  result,
-}: {
-  readonly error?: { readonly data?: JsonObject };
-  readonly result?: JsonObject;
-}): unknown => (result === undefined ? error?.data?.['reason'] : 'answered');
 const eventsOf = (name: string): readonly AuditEvent[] => noted.filter((event) => event.name === `approval.${name}`);
 const wire = (to = 'DE1'): JsonObject => ({ name: 'bank__wire', arguments: { to } });
 

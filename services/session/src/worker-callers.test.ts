@@ -1,7 +1,7 @@
 /** The owner of a session: the caller that the edge has proven, and no other. */
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Audit, AuditEvent } from '@omnibus/audit';
+import type { AuditEvent } from '@omnibus/audit';
 import { MemoryBus, subjects, type Subject } from '@omnibus/bus';
 import { firstReply } from '@omnibus/bus/testing';
 import { Proofs } from '@omnibus/identity';
@@ -11,10 +11,11 @@ import {
   sessionKey,
   type Caller,
   type OpenReply,
-  type Principal,
   type SessionCommand,
   type StreamId,
 } from '@omnibus/protocol';
+import { auditIn } from './answers-under-test.ts';
+import { factsOf } from './worker-under-test.ts';
 import type { SessionWorker } from './worker.ts';
 import { initialize, startedWorker } from './started-worker-under-test.ts';
 
@@ -29,39 +30,17 @@ let events: AuditEvent[];
 beforeEach(async () => {
   bus = new MemoryBus(({ error }) => expect.fail(String(error)));
   events = [];
-  const audit: Audit = {
-    isStrict: false,
-    wantsResults: false,
-    wants: () => true,
-    record: (event) => events.push(event),
-    confirm: () => Promise.resolve(true),
-  };
   worker = await startedWorker(bus, 'auth: { keys: { file: keys.yaml } }\nlimits: { maxSessionsPerPrincipal: 2 }', {
     proofs: edge,
-    audit,
+    audit: auditIn(events),
   });
 });
 
 afterEach(() => worker.stop());
 
 function callerOf(subject: string, signer = edge): Caller & { readonly proof: string } {
-  const principal = `p_${subject}` as Principal;
-  return {
-    principal,
-    endpoint: rootEndpoint,
-    proof: signer.of({
-      principal,
-      issuer: 'test',
-      subject,
-      tenant: undefined,
-      actors: [],
-      groups: [],
-      scopes: [],
-      client: undefined,
-      expiresAt: undefined,
-      key: undefined,
-    }),
-  };
+  const facts = factsOf(subject);
+  return { principal: facts.principal, endpoint: rootEndpoint, proof: signer.of(facts) };
 }
 
 const ask = <Request, Reply>(to: Subject<Request, Reply>, request: Request): Promise<Reply> =>

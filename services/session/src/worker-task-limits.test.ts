@@ -11,7 +11,7 @@ import {
   type TaskPlace,
 } from '@omnibus/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
-import { takingTasks } from './answers-under-test.ts';
+import { reasonOf, takingTasks } from './answers-under-test.ts';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from './worker-under-test.ts';
 
 const servers = ['bank', 'other'];
@@ -49,13 +49,6 @@ afterEach(async () => {
 });
 
 const open = (revision: Revision): Promise<ClientUnderTest> => worker.open(revision, takingTasks(revision), ann);
-const reasonOf = ({
-  error,
-  result,
-}: {
-  readonly error?: { readonly data?: JsonObject };
-  readonly result?: JsonObject;
-}): unknown => (result === undefined ? error?.data?.['reason'] : 'answered');
 
 /** Starts a task; the outcome is that of the call. */
 async function call(

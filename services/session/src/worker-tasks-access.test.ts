@@ -5,7 +5,6 @@ import {
   newWorkerId,
   noLists,
   parseServerName,
-  tasksExtension,
   type Caller,
   type ExchangeEvent,
   type JsonObject,
@@ -13,6 +12,7 @@ import {
   type TaskPlace,
 } from '@omnibus/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { reasonOf, takingTasks } from './answers-under-test.ts';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from './worker-under-test.ts';
 
 const servers = ['bank', 'other'];
@@ -64,10 +64,8 @@ afterEach(async () => {
   await worker.stop();
 });
 
-const capabilitiesOf = (revision: Revision): JsonObject =>
-  revision === latestModernRevision ? { extensions: { [tasksExtension]: {} } } : { tasks: {} };
 const open = (revision: Revision, by: Caller): Promise<ClientUnderTest> =>
-  worker.open(revision, capabilitiesOf(revision), by);
+  worker.open(revision, takingTasks(revision), by);
 
 async function begun(
   client: ClientUnderTest,
@@ -84,13 +82,6 @@ async function begun(
   return ((result?.['task'] ?? result) as JsonObject)['taskId'] as string;
 }
 
-const reasonOf = ({
-  error,
-  result,
-}: {
-  readonly error?: { readonly data?: JsonObject };
-  readonly result?: JsonObject;
-}): unknown => (result === undefined ? error?.data?.['reason'] : 'answered');
 
 describe.each([latestLegacyRevision, latestModernRevision] as const)('in %s', (revision) => {
   const methods =

@@ -1,5 +1,5 @@
 /** Approvals that cover further calls for a time (`lasts` of a rule with `ask`): a session worker on a bus in memory. */
-import type { Audit, AuditEvent } from '@omnibus/audit';
+import type { AuditEvent } from '@omnibus/audit';
 import { ApprovalBoard, approvalsBucket, Grants } from '@omnibus/bus';
 import {
   latestLegacyRevision,
@@ -11,6 +11,7 @@ import {
   type JsonObject,
 } from '@omnibus/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { auditIn } from './answers-under-test.ts';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from './worker-under-test.ts';
 
 const servers = ['bank', 'other'];
@@ -47,14 +48,7 @@ function putBank(description?: string): Promise<void> {
 
 beforeEach(async () => {
   noted = [];
-  const audit: Audit = {
-    isStrict: false,
-    wantsResults: true,
-    wants: () => true,
-    record: (event) => void noted.push(event),
-    confirm: () => Promise.resolve(true),
-  };
-  worker = await WorkerUnderTest.start(servers, settingsOf(), audit);
+  worker = await WorkerUnderTest.start(servers, settingsOf(), auditIn(noted, true));
   board = await ApprovalBoard.open(worker.bus);
   await putBank();
 });

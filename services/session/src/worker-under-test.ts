@@ -1,7 +1,8 @@
 /** A session worker on a bus in memory, with servers that a test writes into the catalogue: what tests of lists and capabilities share. */
 import { setImmediate, setTimeout as pause } from 'node:timers/promises';
 import type { Audit } from '@omnibus/audit';
-import { catalogBucket, MemoryBus, subjects, type KeyValue, type OnFault, type Subject } from '@omnibus/bus';
+import { catalogBucket, MemoryBus, subjects, type KeyValue, type OnFault } from '@omnibus/bus';
+import { firstReply } from '@omnibus/bus/testing';
 import { Heard } from '@omnibus/bus/testing';
 import { offerKeyOf } from '@omnibus/catalog';
 import { loadConfig, type Config } from '@omnibus/config';
@@ -76,26 +77,27 @@ export interface ClientUnderTest {
 
 const caller: Caller = { principal: anonymous, endpoint: rootEndpoint };
 
+/** What an edge knows of a caller. */
+export function factsOf(subject: string, more: Partial<Facts> = {}): Facts {
+  return {
+    principal: `p_${more.tenant ?? ''}_${subject}` as Principal,
+    issuer: 'test',
+    subject,
+    tenant: undefined,
+    actors: [],
+    groups: [],
+    scopes: [],
+    client: undefined,
+    expiresAt: undefined,
+    key: undefined,
+    ...more,
+  };
+}
+
 /** A caller that is known, as an edge of the same process says it. */
 export function callerOf(subject: string, more: Partial<Facts> = {}, endpoint: EndpointName = rootEndpoint): Caller {
-  const principal = `p_${more.tenant ?? ''}_${subject}` as Principal;
-  return {
-    principal,
-    endpoint,
-    facts: {
-      principal,
-      issuer: 'test',
-      subject,
-      tenant: undefined,
-      actors: [],
-      groups: [],
-      scopes: [],
-      client: undefined,
-      expiresAt: undefined,
-      key: undefined,
-      ...more,
-    },
-  };
+  const facts = factsOf(subject, more);
+  return { principal: facts.principal, endpoint, facts };
 }
 
 export class WorkerUnderTest {
@@ -271,7 +273,7 @@ export class WorkerUnderTest {
           _meta: { ...(params['_meta'] as JsonObject | undefined), [metaKeys.clientCapabilities]: capabilities },
         },
       };
-      const frame = await first(this.bus, subjects.modern(undefined), {
+      const frame = await firstReply(this.bus, subjects.modern(undefined), {
         kind: 'request',
         key: newRequestKey(),
         caller: by,
@@ -336,7 +338,7 @@ export class WorkerUnderTest {
     isConfirmed = true,
   ): Promise<ClientUnderTest> {
     let by = given;
-    const opened = await first(this.bus, subjects.sessionOpen(undefined), {
+    const opened = await firstReply(this.bus, subjects.sessionOpen(undefined), {
       kind: 'open',
       caller: by,
       request: {
@@ -399,18 +401,6 @@ export class WorkerUnderTest {
       { reply: hear, failed: (error) => this.faults.push(String(error)) },
     );
   }
-}
-
-function first<Request, Reply>(bus: MemoryBus, to: Subject<Request, Reply>, request: Request): Promise<Reply> {
-  return new Promise((resolve, reject) => {
-    const pending = bus.request(to, request, {
-      reply: (answer) => {
-        pending.close();
-        resolve(answer);
-      },
-      failed: reject,
-    });
-  });
 }
 
 /** A configuration with servers at unused addresses, and its rules. */

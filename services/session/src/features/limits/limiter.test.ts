@@ -10,10 +10,10 @@ import {
   rootEndpoint,
   type Facts,
   type GatewayFault,
-  type Principal,
   type QuotaRecord,
 } from '@omnibus/protocol';
 import { Metrics } from '@omnibus/telemetry';
+import { factsOf } from '../../worker-under-test.ts';
 import type { Charge } from './charge.ts';
 import { Limiter } from './limiter.ts';
 import { Quotas, type Window } from './quotas.ts';
@@ -89,20 +89,7 @@ async function pass(ms: number): Promise<void> {
   });
 }
 
-const known = (subject: string, more: Partial<Facts> = {}): Facts => ({
-  principal: `p_${subject}` as Principal,
-  issuer: 'test',
-  subject,
-  tenant: undefined,
-  actors: [],
-  groups: [],
-  scopes: [],
-  client: undefined,
-  expiresAt: undefined,
-  key: undefined,
-  ...more,
-});
-const ann = known('ann');
+const ann = factsOf('ann');
 const asking = (facts: Facts | undefined = ann, name = 'draw'): LimitedRequest => ({
   caller: { principal: facts?.principal ?? anonymous, endpoint: rootEndpoint },
   facts,
@@ -247,7 +234,7 @@ it('results count when they are there: who has used up his bytes is refused from
     reason: 'limit.quota',
     message: expect.stringContaining('results') as string,
   });
-  expect(isRefused(await begin(0, asking(known('bob'))))).toBe(false);
+  expect(isRefused(await begin(0, asking(factsOf('bob'))))).toBe(false);
 });
 
 it('while it cannot be found out what is left, a rule allows or refuses as it says, and goes on when it can', async () => {
@@ -278,7 +265,7 @@ it('a rule is about whom and what it names, and those share it whom it says', as
     const found = await begin(0, asked);
     return isRefused(found) ? found.data?.['limit'] : undefined;
   };
-  const of = (subject: string, more: Partial<Facts>): Facts => known(subject, more);
+  const of = (subject: string, more: Partial<Facts>): Facts => factsOf(subject, more);
   const [cat, dan] = [of('cat', { groups: ['free'] }), of('dan', { groups: ['free'] })];
   expect([await limitOf(asking(cat)), await limitOf(asking(dan))]).toEqual([undefined, 'team']);
   const [eve, fay] = [of('eve', { tenant: 'acme', groups: ['free'] }), of('fay', { tenant: 'acme' })];
@@ -291,7 +278,7 @@ it('a rule is about whom and what it names, and those share it whom it says', as
     await limitOf(asking(ann, 'paint')),
     await limitOf(asking(ann, 'paint')),
     await limitOf(asking(ann, 'draw')),
-    await limitOf(asking(known('bob'), 'paint')),
+    await limitOf(asking(factsOf('bob'), 'paint')),
   ]).toEqual([undefined, 'tool', undefined, undefined]);
   expect([
     await limitOf({ ...asking(), kind: 'prompt' }),
@@ -334,7 +321,7 @@ it('the bytes that were too much are known to others when the worker stops, and 
 it('clients of the same name of two issuers have a budget each', async () => {
   await start({ id: 'few', per: 'client', rate: '1/h', burst: 1 });
   const asked = (subject: string, issuer: string): Promise<Charge | GatewayFault | undefined> =>
-    begin(0, asking(known(subject, { issuer, client: 'cli' })));
+    begin(0, asking(factsOf(subject, { issuer, client: 'cli' })));
   const [first, other, second] = [
     await asked('ann', 'https://a.example'),
     await asked('bob', 'https://b.example'),
