@@ -1,28 +1,28 @@
 /** Rules in the configuration (`docs/how-to/policy.md`). The compiler of rules checks the texts (`policy/rule.ts`). */
 import { z } from 'zod';
 import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
-import { nonEmpty, offByDefault } from './plain-options.ts';
+import { httpUrl, nonEmpty, offByDefault, ruleId, textMap } from './plain-options.ts';
 
 export const texts = z.union([nonEmpty.max(1_000), z.array(nonEmpty.max(1_000)).max(1_000)]);
-const named = (what: string) => texts.optional().describe(what);
+export const optionalTexts = texts.optional();
 
 const parts = z.strictObject({
-  user: named('"ISSUER|SUBJECT", exactly.'),
-  key: named('The subject of API keys.'),
-  group: named(
+  user: optionalTexts.describe('"ISSUER|SUBJECT", exactly.'),
+  key: optionalTexts.describe('The subject of API keys.'),
+  group: optionalTexts.describe(
     'A group: "NAME", or "ISSUER|NAME" for one of that issuer; in the name "*" stands for any text. With `tenant`, one of that tenant; without, one of callers that have no tenant.',
   ),
-  tenant: named('The tenant of the caller.'),
-  client: named('The client id of the program that the token was issued to: "ID", or "ISSUER|ID".'),
-  agent: named(
+  tenant: optionalTexts.describe('The tenant of the caller.'),
+  client: optionalTexts.describe('The client id of the program that the token was issued to: "ID", or "ISSUER|ID".'),
+  agent: optionalTexts.describe(
     "The name of an agent of the gateway's own authorization server (docs/how-to/agents.md). For an agent that acts for a user, a rule that permits needs `via`.",
   ),
-  scope: named('A scope of the token: "NAME", or "ISSUER|NAME".'),
-  claim: named(
+  scope: optionalTexts.describe('A scope of the token: "NAME", or "ISSUER|NAME".'),
+  claim: optionalTexts.describe(
     'A claim of the token, as "NAME=VALUE"; in the value "*" stands for any text. The issuer must pass the claim on (`claims`); a caller without the claim does not match.',
   ),
-  grant: named('A grant under `access.grants` that the caller has now.'),
-  via: named(
+  grant: optionalTexts.describe('A grant under `access.grants` that the caller has now.'),
+  via: optionalTexts.describe(
     'An agent that acts for the user: "any" for every agent, "agent:NAME" for one of the gateway\'s own authorization server, "ISSUER|SUBJECT" of another one, or "client:ID".',
   ),
 });
@@ -50,12 +50,10 @@ const argument = z.strictObject({
     .nonnegative()
     .optional()
     .describe('A text of at most so many characters, or a list of at most so many members.'),
-  pattern: texts.optional().describe('Globs; a text has to match one of them.'),
-  matches: texts
-    .optional()
-    .describe(
-      'Regular expressions of RE2 (no look-around, no back-references), of which one has to match the whole text. A text of more than 4,096 characters counts against the caller.',
-    ),
+  pattern: optionalTexts.describe('Globs; a text has to match one of them.'),
+  matches: optionalTexts.describe(
+    'Regular expressions of RE2 (no look-around, no back-references), of which one has to match the whole text. A text of more than 4,096 characters counts against the caller.',
+  ),
   optional: z
     .boolean()
     .optional()
@@ -102,7 +100,7 @@ export const conditions = {
     ),
   time: z
     .strictObject({
-      days: texts.optional().describe('"mon-fri", or days one by one. Default: every day.'),
+      days: optionalTexts.describe('"mon-fri", or days one by one. Default: every day.'),
       hours: z
         .string()
         .optional()
@@ -123,11 +121,9 @@ export const conditions = {
     })
     .optional()
     .describe('When the rule holds.'),
-  network: texts
-    .optional()
-    .describe(
-      'Addresses and networks that the client connects from, such as "10.0.0.0/8". With a proxy in front, set `security.trustedProxies`.',
-    ),
+  network: optionalTexts.describe(
+    'Addresses and networks that the client connects from, such as "10.0.0.0/8". With a proxy in front, set `security.trustedProxies`.',
+  ),
   when: nonEmpty
     .max(4_000)
     .optional()
@@ -135,58 +131,38 @@ export const conditions = {
 };
 
 const rule = z.strictObject({
-  id: z
-    .string()
-    .regex(/^[A-Za-z0-9._-]{1,64}$/, { error: 'expected 1 to 64 characters of letters, digits, ".", "_" and "-"' })
+  id: ruleId
     .optional()
     .describe('Name of the rule in refusals, logs and records. Default: its number, such as "#3".'),
   who: who.describe(
     '"everyone", "known" (every authenticated caller), "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME", "tenant:NAME", "client:ID", "agent:NAME", "scope:NAME", "claim:NAME=VALUE", "grant:NAME", several at once as in `{ tenant: acme, group: eng }`, or a list of which one has to match. Groups, clients and scopes of one issuer are "group:ISSUER|NAME", and so on.',
   ),
   except: who.optional().describe('Callers that the rule exempts; written like `who`.'),
-  allow: texts
-    .optional()
-    .describe(
-      'Targets that the rule allows: globs over "server/tool", "prompt:server/name" and "resource:server/uri" with the server\'s own names, or the name of a server for all its entries, or "*" for everything.',
-    ),
-  deny: texts
-    .optional()
-    .describe(
-      'Targets that the rule denies, whatever other rules allow; written like `allow`. A rule has one of `allow`, `deny`, `ask`, `redact` and `label`.',
-    ),
-  ask: texts
-    .optional()
-    .describe(
-      'Targets for which each call, prompt or read needs an approval, also if other rules allow it without; written like `allow`.',
-    ),
-  redact: texts
-    .optional()
-    .describe(
-      'Targets whose results the rule redacts, whatever rule allows them: globs as in `allow`. It removes the matches of `patterns` and the values at `paths`.',
-    ),
-  label: texts
-    .optional()
-    .describe(
-      'Targets whose results label the conversation, whatever rule allows them: globs as in `allow`. `as` names the labels. A session is a conversation; so are the requests of one user and client without sessions (docs/how-to/flow.md).',
-    ),
-  as: texts
-    .optional()
-    .describe('The labels that results of a rule with `label` add, such as "untrusted" or "confidential: crm".'),
-  after: texts
-    .optional()
-    .describe(
-      'The rule holds in conversations with all of these labels only. For rules with `allow`, `deny` and `ask`.',
-    ),
-  patterns: texts
-    .optional()
-    .describe(
-      'Patterns that a rule with `redact` searches in texts and numbers: "email", "card" (with a valid check digit), "iban", "key" (tokens and private keys by their shapes), or patterns such as "EMP-[0-9]{6}": characters, classes, {n}, {n,m} and ?, without groups, "|", "*", "+" and ".".',
-    ),
-  paths: texts
-    .optional()
-    .describe(
-      'JSON pointers to values of structured results that a rule with `redact` takes out, in which "*" is any member or item: "/customers/*/phone". A text that is the same as JSON is treated alike.',
-    ),
+  allow: optionalTexts.describe(
+    'Targets that the rule allows: globs over "server/tool", "prompt:server/name" and "resource:server/uri" with the server\'s own names, or the name of a server for all its entries, or "*" for everything.',
+  ),
+  deny: optionalTexts.describe(
+    'Targets that the rule denies, whatever other rules allow; written like `allow`. A rule has one of `allow`, `deny`, `ask`, `redact` and `label`.',
+  ),
+  ask: optionalTexts.describe(
+    'Targets for which each call, prompt or read needs an approval, also if other rules allow it without; written like `allow`.',
+  ),
+  redact: optionalTexts.describe(
+    'Targets whose results the rule redacts, whatever rule allows them: globs as in `allow`. It removes the matches of `patterns` and the values at `paths`.',
+  ),
+  label: optionalTexts.describe(
+    'Targets whose results label the conversation, whatever rule allows them: globs as in `allow`. `as` names the labels. A session is a conversation; so are the requests of one user and client without sessions (docs/how-to/flow.md).',
+  ),
+  as: optionalTexts.describe('The labels that results of a rule with `label` add, such as "untrusted" or "confidential: crm".'),
+  after: optionalTexts.describe(
+    'The rule holds in conversations with all of these labels only. For rules with `allow`, `deny` and `ask`.',
+  ),
+  patterns: optionalTexts.describe(
+    'Patterns that a rule with `redact` searches in texts and numbers: "email", "card" (with a valid check digit), "iban", "key" (tokens and private keys by their shapes), or patterns such as "EMP-[0-9]{6}": characters, classes, {n}, {n,m} and ?, without groups, "|", "*", "+" and ".".',
+  ),
+  paths: optionalTexts.describe(
+    'JSON pointers to values of structured results that a rule with `redact` takes out, in which "*" is any member or item: "/customers/*/phone". A text that is the same as JSON is treated alike.',
+  ),
   unreadable: z
     .enum(['withhold', 'pass'])
     .optional()
@@ -199,11 +175,9 @@ const rule = z.strictObject({
     .describe(
       'Approver of the calls of a rule with `ask`. caller: the calling user, in a form of the client (elicitation). approvers: other users, at the admin port (`omnibus approvals`). Default: approvers if the rule names some, else the caller.',
     ),
-  approvers: texts
-    .optional()
-    .describe(
-      'Users that may approve, out of those with the role approver, operator or admin (`auth.admin.roles`): "group:NAME", "group:ISSUER|NAME", "key:SUBJECT" or "ISSUER|SUBJECT". No user may approve their own calls. Default: all users with one of these roles.',
-    ),
+  approvers: optionalTexts.describe(
+    'Users that may approve, out of those with the role approver, operator or admin (`auth.admin.roles`): "group:NAME", "group:ISSUER|NAME", "key:SUBJECT" or "ISSUER|SUBJECT". No user may approve their own calls. Default: all users with one of these roles.',
+  ),
   quorum: z
     .int()
     .min(1)
@@ -227,21 +201,16 @@ const rule = z.strictObject({
 });
 
 const grant = z.strictObject({
-  id: z
-    .string()
-    .regex(/^[A-Za-z0-9._-]{1,64}$/, { error: 'expected 1 to 64 characters of letters, digits, ".", "_" and "-"' })
-    .describe('Name of the grant, which rules have under `who` as "grant:NAME".'),
+  id: ruleId.describe('Name of the grant, which rules have under `who` as "grant:NAME".'),
   who: who.describe('Callers that may ask for it, written like `who` of a rule; it counts only while they match.'),
   group: nonEmpty
     .max(1_000)
     .optional()
     .describe('Group that the holder counts as a member of in access rules, and nowhere else. Default: none.'),
   lasts: lasts.describe('Longest time that a caller may ask for, 1m to 31d.'),
-  approvers: texts
-    .optional()
-    .describe(
-      'Users that may approve it, as in a rule with `ask`. No user may approve their own grant. Default: all users with the role approver, operator or admin.',
-    ),
+  approvers: optionalTexts.describe(
+    'Users that may approve it, as in a rule with `ask`. No user may approve their own grant. Default: all users with the role approver, operator or admin.',
+  ),
   because: z.string().max(500).optional().describe('Text for the caller that asks, such as what the reason must name.'),
 });
 
@@ -267,15 +236,10 @@ export const accessSchema = z.strictObject({
     .describe('Rights for a time that callers ask for with a reason, and that an approver gives (`omnibus grants`).'),
   decisions: z
     .strictObject({
-      url: z
-        .url({ protocol: /^https?$/, error: 'expected an http:// or https:// address' })
-        .describe(
-          'The address that `/access/v1/evaluation` and `/access/v1/evaluations` of the AuthZEN API are below.',
-        ),
-      headers: z
-        .record(z.string(), z.string())
-        .default({})
-        .describe('HTTP headers of each request, for example `Authorization`. Secret.'),
+      url: httpUrl.describe(
+        'The address that `/access/v1/evaluation` and `/access/v1/evaluations` of the AuthZEN API are below.',
+      ),
+      headers: textMap.describe('HTTP headers of each request, for example `Authorization`. Secret.'),
       timeout: duration
         .refine((ms) => ms > 0 && ms <= 30_000, { error: 'expected a time of at most 30s' })
         .prefault('2s')
@@ -303,9 +267,7 @@ export const accessSchema = z.strictObject({
       ),
       webhook: z
         .strictObject({
-          url: z
-            .url({ protocol: /^https?$/, error: 'expected an http:// or https:// address' })
-            .describe('The address that each message is posted to.'),
+          url: httpUrl.describe('The address that each message is posted to.'),
           secret: z
             .string()
             .min(16)

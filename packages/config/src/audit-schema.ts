@@ -1,7 +1,7 @@
 /** The part of the configuration about audit records: contents and sinks. */
 import { z } from 'zod';
 import { durationHint, parseDurationMs } from './duration.ts';
-import { nonEmpty, offByDefault } from './plain-options.ts';
+import { httpUrl, nonEmpty, offByDefault, optionalText, textMap } from './plain-options.ts';
 
 const lasting = (fallback: string) =>
   z
@@ -10,7 +10,6 @@ const lasting = (fallback: string) =>
     .transform((value) => parseDurationMs(value) as number)
     .prefault(fallback);
 const mebibyte = 1_024 * 1_024;
-const httpUrl = z.url({ protocol: /^https?$/, error: 'expected an http:// or https:// address' });
 /** JSON pointers (RFC 6901). */
 const pointers = z
   .array(
@@ -46,7 +45,7 @@ const sink = z
       .describe(
         "omnibus: the gateway's own records, which `omnibus audit verify` can check. ocsf: events of the Open Cybersecurity Schema Framework, for systems that collect those; they cannot be verified.",
       ),
-    folder: nonEmpty.optional().describe(
+    folder: optionalText.describe(
       'file: folder in which each process writes its own files. It is created if missing, readable by its owner only.',
     ),
     maxBytes: z
@@ -68,16 +67,13 @@ const sink = z
       .describe(
         'webhook: address that lines of JSON are posted to. otlp: the receiver, such as "http://127.0.0.1:4318".',
       ),
-    headers: z
-      .record(z.string(), z.string())
-      .default({})
-      .describe('webhook, otlp: HTTP headers that are sent with each request, for example `Authorization`. Secret.'),
+    headers: textMap.describe('webhook, otlp: HTTP headers that are sent with each request, for example `Authorization`. Secret.'),
     address: z
       .string()
       .regex(/^(tcp|tls):\/\/[^/\s]+:\d{1,5}$/, { error: 'expected "tcp://host:port" or "tls://host:port"' })
       .optional()
       .describe('syslog: address of the syslog server, such as "tls://logs.example.com:6514".'),
-    caFile: nonEmpty.optional().describe(
+    caFile: optionalText.describe(
       "syslog: file with the certificates of the authority that signed the server's certificate, PEM. Default: the authorities that Node knows.",
     ),
   })
@@ -149,12 +145,9 @@ export const auditSchema = z
         keyFile: nonEmpty.describe(
           'A file with the key that signs checkpoints: a PEM with an Ed25519 key (`openssl genpkey -algorithm ed25519`), whose public part can verify them, or base64 of at least 32 random bytes.',
         ),
-        file: nonEmpty.optional().describe('A file that checkpoints are appended to; put it on another disk or machine than the records.'),
+        file: optionalText.describe('A file that checkpoints are appended to; put it on another disk or machine than the records.'),
         url: httpUrl.optional().describe('An address that checkpoints are posted to.'),
-        headers: z
-          .record(z.string(), z.string())
-          .default({})
-          .describe('HTTP headers that are sent with each checkpoint. Secret.'),
+        headers: textMap.describe('HTTP headers that are sent with each checkpoint. Secret.'),
         every: lasting('1m').describe('Time between two checkpoints.'),
       })
       .refine(({ file, url }) => file !== undefined || url !== undefined, {

@@ -3,7 +3,7 @@ import { redirectKind } from '@omnibus/protocol';
 import { z } from 'zod';
 import { durationProblem, parseDurationMs } from './duration.ts';
 import { whoText } from './limit-rules.ts';
-import { nonEmpty, offByDefault, onByDefault } from './plain-options.ts';
+import { nonEmpty, offByDefault, onByDefault, optionalText } from './plain-options.ts';
 
 /** Only algorithms with a private key: with a shared secret, every verifier of a token could also make one. */
 const algorithms = [
@@ -122,7 +122,7 @@ const issuer = z.strictObject({
       'Claims whose values may be used in `headers` of servers, as `{principal.claims.NAME}` (docs/how-to/credentials.md). Each is a text, a number or a truth value; a dot leads into a claim.',
     ),
   require: required,
-  tenant: nonEmpty.optional().describe("The claim that names the caller's tenant. A token without it is refused."),
+  tenant: optionalText.describe("The claim that names the caller's tenant. A token without it is refused."),
   ofTenant: tenantName.optional().describe('The tenant of all callers of this issuer, instead of a claim.'),
   introspection: z
     .strictObject({
@@ -173,7 +173,7 @@ const signIn = z
     clientId: nonEmpty.describe(
       'Client id under which the gateway is registered at the provider, with the redirect address `publicUrl`/federation/callback.',
     ),
-    clientSecret: nonEmpty.optional().describe('The secret of that client. Secret.'),
+    clientSecret: optionalText.describe('The secret of that client. Secret.'),
     scopes: z
       .array(scope)
       .max(50)
@@ -214,7 +214,7 @@ const signIn = z
       })
       .optional()
       .describe('Addresses of a provider without OpenID Connect, such as GitHub. `issuer` is then only its name.'),
-    tenant: nonEmpty.optional().describe("The claim that names the user's tenant. A user without it is not let in."),
+    tenant: optionalText.describe("The claim that names the user's tenant. A user without it is not let in."),
   })
   .refine(({ issuer: name, oauth }) => oauth !== undefined || !isGitHub(name), {
     error: 'github.com has no OpenID Connect: write `oauth` with its addresses, as in docs/how-to/sign-in.md',
@@ -401,7 +401,7 @@ const clientCertificates = z.strictObject({
   caFile: nonEmpty.describe(
     'File with the certificates of the authorities that sign client certificates, PEM. A running gateway follows its changes.',
   ),
-  crlFile: nonEmpty.optional().describe(
+  crlFile: optionalText.describe(
     'File with the lists of revoked certificates (CRL) of these authorities, PEM: one list for each of them, intermediate ones too. A running gateway follows its changes, and ends connections with a certificate that a changed list names. A certificate whose authority has no list there, or an expired one, is refused. Default: none is checked.',
   ),
   required: offByDefault.describe(
@@ -413,7 +413,7 @@ const clientCertificates = z.strictObject({
     .describe(
       'What identifies the caller. uri: the only URI among the subject alternative names, such as a SPIFFE ID. commonName: the common name of the subject.',
     ),
-  uriPrefix: nonEmpty.optional().describe(
+  uriPrefix: optionalText.describe(
     'Beginning that the URI must have, such as "spiffe://example.org/" for one trust domain. A path is compared letter by letter: end it with "/", too.',
   ),
   groups: z
@@ -426,7 +426,7 @@ const clientCertificates = z.strictObject({
 
 const account = '/var/run/secrets/kubernetes.io/serviceaccount';
 const kubernetes = z.strictObject({
-  issuer: nonEmpty.optional().describe(
+  issuer: optionalText.describe(
     "The issuer of the cluster's tokens, as they name it (`kubectl get --raw /.well-known/openid-configuration`). Default: the issuer of the token in `tokenFile`. Only tokens of this issuer are sent to the API server.",
   ),
   apiServer: trustedUrl.default('https://kubernetes.default.svc').describe('Address of the API server.'),

@@ -1,6 +1,6 @@
 /** The part of a server's configuration about the identity of its calls. */
 import { z } from 'zod';
-import { nonEmpty, onByDefault } from './plain-options.ts';
+import { nonEmpty, onByDefault, optionalText } from './plain-options.ts';
 
 const trusted = (text: string): boolean =>
   URL.canParse(text) &&
@@ -80,7 +80,7 @@ const client = z.strictObject({
     .describe("All calls use the gateway's identity, with tokens that it gets as a client of the issuer."),
   clientId: nonEmpty.describe('Client id under which the gateway is registered at the issuer.'),
   ...proofOfClient,
-  assertionFile: nonEmpty.optional().describe(
+  assertionFile: optionalText.describe(
     'A file with a token of the platform, such as that of a Kubernetes service account, which is exchanged for one of the issuer (RFC 7523). Read for each request.',
   ),
   issuer,
@@ -93,7 +93,7 @@ const oauth = z.strictObject({
     .describe(
       "Each user signs in at the server's issuer, and the server is called in that user's name. A call that needs a sign-in first is answered with the address to open.",
     ),
-  clientId: nonEmpty.optional().describe(
+  clientId: optionalText.describe(
     'Client id under which the gateway is registered at the issuer, with the redirect address `publicUrl`/connect/callback. Default: the gateway uses `clientMetadataUrl` where the issuer takes that, or registers itself.',
   ),
   ...proofOfClient,
@@ -156,7 +156,7 @@ const enterprise = z.strictObject({
       issuer: trustedUrl.max(512).describe('The identity provider, exactly as its metadata says it.'),
       clientId: nonEmpty.describe('Client id of the gateway at the identity provider: the audience of its ID tokens.'),
       ...proofOfClient,
-      idTokenFile: nonEmpty.optional().describe(
+      idTokenFile: optionalText.describe(
         'A file with the ID token of the one user of this machine, as a command of the identity provider writes it. Read for each request. Only for a gateway that other users cannot reach.',
       ),
     })
@@ -215,7 +215,7 @@ export const vaultSchema = z.strictObject({
   keychain: onByDefault.describe(
     'Whether a gateway that only the user of this machine can reach keeps the key that it makes itself in the keychain of that user (docs/how-to/credentials.md). false, and where there is no keychain: in a file beside the vault.',
   ),
-  file: nonEmpty.optional().describe(
+  file: optionalText.describe(
     'File in which a gateway of one process keeps the vault. Default: vault.json in the folder of your settings. Several processes keep the vault on the bus.',
   ),
 });

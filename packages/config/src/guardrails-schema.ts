@@ -3,8 +3,8 @@
  * (`policy/guardrails`).
  */
 import { z } from 'zod';
-import { conditions, duration, texts, who } from './access-schema.ts';
-import { nonEmpty } from './plain-options.ts';
+import { conditions, duration, optionalTexts, texts, who } from './access-schema.ts';
+import { httpUrl, nonEmpty, ruleId, textMap } from './plain-options.ts';
 
 const stage = z.enum(['requests', 'results', 'questions', 'lists']);
 const hidden = z.enum(['tags', 'zeroWidth', 'bidi', 'selectors', 'control']);
@@ -13,10 +13,7 @@ const characters = z.int().positive().max(1_000_000_000).optional();
 const maxTimeoutMs = 60_000;
 
 const guardrail = z.strictObject({
-  id: z
-    .string()
-    .regex(/^[A-Za-z0-9._-]{1,64}$/, { error: 'expected 1 to 64 characters of letters, digits, ".", "_" and "-"' })
-    .describe('Name of the guardrail in logs, metrics, records and labels.'),
+  id: ruleId.describe('Name of the guardrail in logs, metrics, records and labels.'),
   who: who
     .default('everyone')
     .describe('Callers whose messages it inspects; written like `who` of a rule under `access`.'),
@@ -41,11 +38,9 @@ const guardrail = z.strictObject({
     .describe(
       'Finds messages that are too large. A guardrail has one of `size`, `patterns`, `hidden`, `urls`, `markers`, `webhook` and `tool`.',
     ),
-  patterns: texts
-    .optional()
-    .describe(
-      'Finds secrets and personal data: "email", "card", "iban", "key", or patterns of your own, as under `patterns` of a rule that redacts.',
-    ),
+  patterns: optionalTexts.describe(
+    'Finds secrets and personal data: "email", "card", "iban", "key", or patterns of your own, as under `patterns` of a rule that redacts.',
+  ),
   unreadable: z
     .enum(['withhold', 'pass'])
     .optional()
@@ -79,13 +74,8 @@ const guardrail = z.strictObject({
     .describe('Finds phrases that speak to a model, as attempts at prompt injection do. They are only ever labelled.'),
   webhook: z
     .strictObject({
-      url: z
-        .url({ protocol: /^https?$/, error: 'expected an http:// or https:// address' })
-        .describe('The address that each message is posted to, as the `interceptor/invoke` request of SEP-2624.'),
-      headers: z
-        .record(z.string(), z.string())
-        .default({})
-        .describe('HTTP headers of the request, for example `Authorization`. Secret.'),
+      url: httpUrl.describe('The address that each message is posted to, as the `interceptor/invoke` request of SEP-2624.'),
+      headers: textMap.describe('HTTP headers of the request, for example `Authorization`. Secret.'),
     })
     .optional()
     .describe('Asks a program of your own over HTTP.'),

@@ -1,6 +1,6 @@
 /** How many of the tools of an endpoint its list shows, and how the others are found. */
 import { z } from 'zod';
-import { offByDefault } from './plain-options.ts';
+import { offByDefault, textMap } from './plain-options.ts';
 
 const mode = z.enum(['full', 'search', 'code']);
 
@@ -30,10 +30,7 @@ export function listingSchema(toolGlob: z.ZodType<string, string>) {
     slim: offByDefault.describe(
       'Whether definitions of tools lose characters that say nothing: titles that repeat a name, `examples`, `$schema`, empty objects, indentation. `omnibus tokens` shows the effect.',
     ),
-    descriptions: z
-      .record(z.string(), z.string())
-      .default({})
-      .describe('Descriptions that replace those of servers, keyed by `server/tool`.'),
+    descriptions: textMap.describe('Descriptions that replace those of servers, keyed by `server/tool`.'),
   });
   return z
     .union([mode, parts])

@@ -1,6 +1,6 @@
 /** Options of a server that is an HTTP API with an OpenAPI document. */
 import { z } from 'zod';
-import { nonEmpty, onByDefault } from './plain-options.ts';
+import { nonEmpty, onByDefault, textMap } from './plain-options.ts';
 
 const glob = nonEmpty;
 
@@ -15,12 +15,9 @@ const options = z.strictObject({
       'The operations that become tools: globs over names of tools, `operationId` and `METHOD /path`, for example "GET /repos/*". A glob with "!" in front excludes its matches. Default: all.',
     ),
   tags: z.array(nonEmpty).optional().describe('Only operations with one of these tags. Default: all.'),
-  security: z
-    .record(z.string(), z.string())
-    .default({})
-    .describe(
-      'Secrets by the names of the security schemes of the document: the value of an API key, a bearer token, or `user:password` for basic authentication. The gateway sends each where its scheme says. Secret.',
-    ),
+  security: textMap.describe(
+    'Secrets by the names of the security schemes of the document: the value of an API key, a bearer token, or `user:password` for basic authentication. The gateway sends each where its scheme says. Secret.',
+  ),
   outputSchemas: onByDefault.describe('Whether tools have output schemas, from the successful answers of their operations.'),
 });
 

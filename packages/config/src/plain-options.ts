@@ -2,5 +2,13 @@
 import { z } from 'zod';
 
 export const nonEmpty = z.string().min(1);
+export const optionalText = nonEmpty.optional();
+/** Headers, variables and the like. */
+export const textMap = z.record(z.string(), z.string()).default({});
+export const httpUrl = z.url({ protocol: /^https?$/, error: 'expected an http:// or https:// address' });
+/** Of a rule, a grant or a guardrail. */
+export const ruleId = z
+  .string()
+  .regex(/^[A-Za-z0-9._-]{1,64}$/, { error: 'expected 1 to 64 characters of letters, digits, ".", "_" and "-"' });
 export const offByDefault = z.boolean().default(false);
 export const onByDefault = z.boolean().default(true);

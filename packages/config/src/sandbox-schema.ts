@@ -1,6 +1,6 @@
 /** The schema of `sandbox`: the resources of this machine for the program of a server (docs/how-to/security.md). */
 import { z } from 'zod';
-import { nonEmpty, offByDefault } from './plain-options.ts';
+import { nonEmpty, offByDefault, optionalText } from './plain-options.ts';
 
 const places = z.array(nonEmpty).max(100).default([]);
 
@@ -10,7 +10,7 @@ export const sandboxSchema = z.strictObject({
     'Files and folders that the program may read, in addition to the programs and libraries of the system, itself, and `cwd`. A relative path starts at the folder of the configuration file.',
   ),
   write: places.describe('Files and folders that the program may read and change.'),
-  home: nonEmpty.optional().describe(
+  home: optionalText.describe(
     "A folder that is the program's home folder, which it may change. Default: an empty one, which is gone when the program ends.",
   ),
 });

@@ -24,7 +24,7 @@ import { secretsSchema } from './secrets-schema.ts';
 import { shapeOptions } from './shape-schema.ts';
 import { serverTlsSchema } from './server-tls-schema.ts';
 import { hostName, webOrigin } from './web-names.ts';
-import { nonEmpty, offByDefault, onByDefault } from './plain-options.ts';
+import { nonEmpty, offByDefault, onByDefault, optionalText, textMap } from './plain-options.ts';
 
 const givenDuration = z
   .union([z.string(), z.number()], { error: `expected ${durationHint}` })
@@ -148,15 +148,12 @@ const server = z.strictObject({
     .describe(
       'The transport to the server. Default: stdio with `command` alone; WebSocket where `url` begins with `ws`; else Streamable HTTP, and HTTP+SSE (`sse`) where the server knows nothing newer.',
     ),
-  command: nonEmpty.optional().describe('A program to start. Without `url` it speaks MCP on stdin and stdout.'),
+  command: optionalText.describe('A program to start. Without `url` it speaks MCP on stdin and stdout.'),
   args: z.array(z.string()).default([]).describe('Arguments of the program.'),
-  env: z
-    .record(z.string(), z.string())
-    .default({})
-    .describe(
-      'Environment variables of the program, in addition to PATH, HOME and a few others that it always gets. Secret.',
-    ),
-  envFile: nonEmpty.optional().describe(
+  env: textMap.describe(
+    'Environment variables of the program, in addition to PATH, HOME and a few others that it always gets. Secret.',
+  ),
+  envFile: optionalText.describe(
     'A file with more environment variables, one `NAME=value` on each line; a relative path starts at the folder of the configuration file. Where both name a variable, `env` wins. Read whenever the configuration is. Secret.',
   ),
   user: z
@@ -182,12 +179,9 @@ const server = z.strictObject({
     .describe(
       'Makes the operations of an HTTP API the tools of this server (docs/how-to/openapi.md): its OpenAPI document, a file or an address, or an object with more. `url` is the address of the API; default: the first of the `servers` of the document.',
     ),
-  headers: z
-    .record(z.string(), z.string())
-    .default({})
-    .describe(
-      'HTTP headers that are sent with every request to `url`, for example `Authorization`. `{principal.subject}`, `{principal.issuer}`, `{principal.tenant}`, `{principal.groups}` and `{principal.claims.NAME}` stand for proven facts about the caller; each caller then has separate connections and lists (docs/how-to/credentials.md). Secret.',
-    ),
+  headers: textMap.describe(
+    'HTTP headers that are sent with every request to `url`, for example `Authorization`. `{principal.subject}`, `{principal.issuer}`, `{principal.tenant}`, `{principal.groups}` and `{principal.claims.NAME}` stand for proven facts about the caller; each caller then has separate connections and lists (docs/how-to/credentials.md). Secret.',
+  ),
   absentFacts: z
     .enum(['refuse', 'omit'])
     .default('refuse')
@@ -319,7 +313,7 @@ const profile = z.strictObject({
     .describe(
       'Globs over `server/tool`, for example "github/get_*", or "github/*" for all tools of a server. A glob with "!" in front excludes its matches. Default: all tools.',
     ),
-  rename: z.record(z.string(), z.string()).default({}).describe('New public names of tools, keyed by `server/tool`.'),
+  rename: textMap.describe('New public names of tools, keyed by `server/tool`.'),
   pin: z
     .record(z.string(), z.record(z.string(), z.unknown()))
     .default({})
@@ -373,7 +367,7 @@ export const shape = z.strictObject({
     ),
   sessions: z
     .strictObject({
-      store: nonEmpty.optional().describe(
+      store: optionalText.describe(
         'A folder in which a gateway of one process stores its sessions and the last messages of their streams, so that clients stay connected when it is restarted or upgraded (docs/how-to/restarts.md). Only the user of the process can read it. Default: sessions end with the process. Over NATS they are stored there, without this option.',
       ),
     })
@@ -396,24 +390,24 @@ export const shape = z.strictObject({
         .describe(
           'The JetStream domain that everything is stored in. Needed only where it differs from the domain of the NATS server this process is connected to: behind a leaf node, name the domain of the hub.',
         ),
-      user: nonEmpty.optional().describe(
+      user: optionalText.describe(
         'The NATS user of this process, with `password`. Give at most one of `user`, `token`, `nkeyFile` and `credentialsFile`.',
       ),
-      password: nonEmpty.optional().describe(
+      password: optionalText.describe(
         'The password of `user`. Secret: "${NATS_PASSWORD}" takes it from the environment, "${file:/run/secrets/nats}" from a file.',
       ),
-      token: nonEmpty.optional().describe('A NATS token, instead of a user and password. Secret.'),
-      nkeyFile: nonEmpty.optional().describe(
+      token: optionalText.describe('A NATS token, instead of a user and password. Secret.'),
+      nkeyFile: optionalText.describe(
         'A file with the seed of an NKey. It is read for each connection, so it can be replaced without a restart.',
       ),
-      credentialsFile: nonEmpty.optional().describe('A credentials file with a JWT, as `nsc` writes it. It is read for each connection.'),
+      credentialsFile: optionalText.describe('A credentials file with a JWT, as `nsc` writes it. It is read for each connection.'),
       tls: z
         .strictObject({
-          caFile: nonEmpty.optional().describe(
+          caFile: optionalText.describe(
             'File with the certificates of the authority that signed those of NATS, PEM. Default: the authorities that Node knows.',
           ),
-          certFile: nonEmpty.optional().describe('File with the certificate that this process shows to NATS, PEM; with `keyFile`.'),
-          keyFile: nonEmpty.optional().describe('File with the private key of `certFile`, PEM.'),
+          certFile: optionalText.describe('File with the certificate that this process shows to NATS, PEM; with `keyFile`.'),
+          keyFile: optionalText.describe('File with the private key of `certFile`, PEM.'),
           handshakeFirst: z
             .boolean()
             .optional()
@@ -547,7 +541,7 @@ export const shape = z.strictObject({
         .describe(
           'Web origins whose pages may connect, such as "https://app.example.com", or "*". If `listen` is a loopback address, pages served from this machine always may.',
         ),
-      sealingKeyFile: nonEmpty.optional().describe(
+      sealingKeyFile: optionalText.describe(
         'A file with the key that encrypts values that clients receive and send back, such as the ids of tasks: base64 of at least 32 random bytes (`openssl rand -base64 32`). All session workers need the same key, and with `auth` edges too, which sign the identity of a caller. The environment variables OMNIBUS_SEALING_KEY_FILE (the path of such a file) and OMNIBUS_SEALING_KEY (the key itself) do the same. With several keys, one on each line, the first encrypts and all of them decrypt. A gateway of one process makes its own key.',
       ),
       definitionsFile: nonEmpty
@@ -589,10 +583,7 @@ export const shape = z.strictObject({
         .describe(
           'The OTLP receiver over HTTP that traces are sent to, such as "http://127.0.0.1:4318". Default: the environment variable OTEL_EXPORTER_OTLP_ENDPOINT; without either, nothing is traced.',
         ),
-      headers: z
-        .record(z.string(), z.string())
-        .default({})
-        .describe('HTTP headers that are sent with the traces, for example `Authorization`. Secret.'),
+      headers: textMap.describe('HTTP headers that are sent with the traces, for example `Authorization`. Secret.'),
       sampleRatio: z
         .number()
         .min(0)
@@ -742,7 +733,7 @@ export const shape = z.strictObject({
               image: nonEmpty.describe(
                 'The image of this gateway. Pods copy from it the wrapper that serves a stdio program over HTTP.',
               ),
-              commandImage: nonEmpty.optional().describe(
+              commandImage: optionalText.describe(
                 'The image in which the `command` of an `McpServer` runs that names no image, for example one with npx and uvx.',
               ),
               imagePullSecrets: z

@@ -1,6 +1,6 @@
 /** The embedding model by which tools are found, beside words. */
 import { z } from 'zod';
-import { nonEmpty } from './plain-options.ts';
+import { httpUrl, nonEmpty, optionalText, textMap } from './plain-options.ts';
 
 const maxTimeoutMs = 10_000;
 
@@ -8,18 +8,14 @@ const maxTimeoutMs = 10_000;
 export function searchModelSchema(duration: z.ZodType<number, string | number>) {
   return z
     .strictObject({
-      folder: nonEmpty.optional().describe('Folder of a model that `omnibus search-model add` has prepared. It runs in the session worker.'),
-      url: z
-        .url({ protocol: /^https?$/, error: 'expected an http:// or https:// address' })
+      folder: optionalText.describe('Folder of a model that `omnibus search-model add` has prepared. It runs in the session worker.'),
+      url: httpUrl
         .optional()
         .describe(
           'An endpoint in the form of OpenAI, such as "https://api.openai.com/v1/embeddings". It gets the definitions of tools and the questions of callers.',
         ),
       name: nonEmpty.max(200).optional().describe('The model at `url`, such as "text-embedding-3-small".'),
-      headers: z
-        .record(z.string(), z.string())
-        .default({})
-        .describe('HTTP headers of requests to `url`, for example `Authorization`. Secret.'),
+      headers: textMap.describe('HTTP headers of requests to `url`, for example `Authorization`. Secret.'),
       dimensions: z
         .int()
         .min(1)

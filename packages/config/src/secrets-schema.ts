@@ -1,7 +1,7 @@
 /** The part of the configuration about the secret store that `${vault:…}` leads to. */
 import { z } from 'zod';
 import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
-import { nonEmpty } from './plain-options.ts';
+import { nonEmpty, optionalText } from './plain-options.ts';
 
 const lasting = (fallback: string) =>
   z
@@ -39,10 +39,10 @@ const vault = z
       .regex(/^[\x21-\x7E]{1,512}$/, { error: 'expected the path of a namespace, such as "team-a/"' })
       .optional()
       .describe('The namespace, in stores that have them. Default: the environment variable VAULT_NAMESPACE.'),
-    token: nonEmpty.optional().describe(
+    token: optionalText.describe(
       'The token for requests to the store. The gateway renews it if the store allows that. Give at most one of `token`, `tokenFile`, `kubernetes` and `appRole`. Default: the environment variable VAULT_TOKEN. Secret.',
     ),
-    tokenFile: nonEmpty.optional().describe(
+    tokenFile: optionalText.describe(
       'A file with the token, which another program renews, such as an agent of the store. The gateway reads it before each request.',
     ),
     kubernetes: z
@@ -58,8 +58,8 @@ const vault = z
     appRole: z
       .strictObject({
         roleId: nonEmpty.describe('The id of the role.'),
-        secretId: nonEmpty.optional().describe('The secret id of the role. Secret.'),
-        secretIdFile: nonEmpty.optional().describe('A file with the secret id. It is read for each login.'),
+        secretId: optionalText.describe('The secret id of the role. Secret.'),
+        secretIdFile: optionalText.describe('A file with the secret id. It is read for each login.'),
         mount: mount('approle').describe('Path of the auth method in the store.'),
       })
       .optional()
@@ -70,7 +70,7 @@ const vault = z
       .describe(
         'The version of the key-value engines. auto: the gateway asks the store about each mount (`sys/internal/ui/mounts`), as `vault kv get` does. v1, v2: it does not ask, and the first part of a path is the mount.',
       ),
-    caFile: nonEmpty.optional().describe(
+    caFile: optionalText.describe(
       'File with the certificates of the authority that signed that of the store, PEM. Default: the environment variable VAULT_CACERT, else the authorities that Node knows.',
     ),
     timeout: lasting('5s').describe('Time that the store has to answer one request.'),
