@@ -1,7 +1,6 @@
 /** Rules in the configuration (`docs/how-to/policy.md`). The compiler of rules checks the texts (`policy/rule.ts`). */
 import { z } from 'zod';
-import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
-import { httpUrl, nonEmpty, offByDefault, ruleId, textMap } from './plain-options.ts';
+import { duration, givenDuration, httpUrl, nonEmpty, offByDefault, ruleId, textMap } from './plain-options.ts';
 
 export const texts = z.union([nonEmpty.max(1_000), z.array(nonEmpty.max(1_000)).max(1_000)]);
 export const optionalTexts = texts.optional();
@@ -74,15 +73,11 @@ export const hint = z.enum([
 
 /** An approval waits for a person; a client with a longer need should ask beforehand. */
 const maxExpiresMs = 24 * 60 * 60_000;
-export const duration = z
-  .union([z.string(), z.number()], { error: `expected ${durationHint}` })
-  .refine((value) => durationProblem(value) === undefined, { error: ({ input }) => durationProblem(input) })
-  .transform((value) => parseDurationMs(value) as number);
-const expires = duration.refine((ms) => ms > 0 && ms <= maxExpiresMs, { error: 'expected a time of at most 24h' });
+const expires = givenDuration.refine((ms) => ms > 0 && ms <= maxExpiresMs, { error: 'expected a time of at most 24h' });
 
 /** Rights for a time are in a bucket that forgets after 32 days. */
 const maxLastsMs = 31 * 24 * 60 * 60_000;
-const lasts = duration.refine((ms) => ms >= 60_000 && ms <= maxLastsMs, { error: 'expected a time of 1m to 31d' });
+const lasts = givenDuration.refine((ms) => ms >= 60_000 && ms <= maxLastsMs, { error: 'expected a time of 1m to 31d' });
 
 /** When a rule holds, and for which calls; of guardrails too (`guardrails-schema.ts`). */
 export const conditions = {
@@ -240,11 +235,11 @@ export const accessSchema = z.strictObject({
         'The address that `/access/v1/evaluation` and `/access/v1/evaluations` of the AuthZEN API are below.',
       ),
       headers: textMap.describe('HTTP headers of each request, for example `Authorization`. Secret.'),
-      timeout: duration
+      timeout: givenDuration
         .refine((ms) => ms > 0 && ms <= 30_000, { error: 'expected a time of at most 30s' })
         .prefault('2s')
         .describe('Time limit for one answer, at most 30s. Without an answer in time, nothing is permitted.'),
-      cache: duration
+      cache: givenDuration
         .refine((ms) => ms >= 1_000 && ms <= 3_600_000, { error: 'expected a time of 1s to 1h' })
         .prefault('30s')
         .describe('How long decisions about entries of lists are kept, 1s to 1h. Decisions about calls are not kept.'),
@@ -274,7 +269,7 @@ export const accessSchema = z.strictObject({
             .describe(
               'The secret that each message is signed with: HMAC-SHA256, in the header `omnibus-signature`. Secret.',
             ),
-          timeout: duration.prefault('5s').describe('Time limit of one attempt.'),
+          timeout: duration('5s').describe('Time limit of one attempt.'),
           attempts: z
             .int()
             .min(1)

@@ -1,9 +1,9 @@
 /** The part of the configuration about the authentication of callers. */
 import { redirectKind } from '@omnibus/protocol';
 import { z } from 'zod';
-import { durationProblem, parseDurationMs } from './duration.ts';
+import { parseDurationMs } from './duration.ts';
 import { whoText } from './limit-rules.ts';
-import { nonEmpty, offByDefault, onByDefault, optionalText } from './plain-options.ts';
+import { duration, nonEmpty, offByDefault, onByDefault, optionalText } from './plain-options.ts';
 
 /** Only algorithms with a private key: with a shared secret, every verifier of a token could also make one. */
 const algorithms = [
@@ -156,14 +156,8 @@ const proxy = z
     { error: 'the proxy names users, groups and tenants in headers of their own, and one of them is named twice' },
   );
 
-const lasting = (fallback: string) =>
-  z
-    .union([z.string(), z.number()])
-    .refine((value) => durationProblem(value) === undefined, { error: ({ input }) => durationProblem(input) })
-    .transform((value) => parseDurationMs(value) as number)
-    .prefault(fallback);
 const atMost = (most: string, text: string) =>
-  lasting(text).refine((ms) => ms <= (parseDurationMs(most) as number), { error: `expected ${most} at most` });
+  duration(text).refine((ms) => ms <= (parseDurationMs(most) as number), { error: `expected ${most} at most` });
 
 const isGitHub = (issuer: string): boolean => /^https:\/\/github\.com(?:\/|$)/.test(issuer);
 

@@ -3,8 +3,8 @@
  * (`policy/guardrails`).
  */
 import { z } from 'zod';
-import { conditions, duration, optionalTexts, texts, who } from './access-schema.ts';
-import { httpUrl, nonEmpty, ruleId, textMap } from './plain-options.ts';
+import { conditions, optionalTexts, texts, who } from './access-schema.ts';
+import { givenDuration, httpUrl, nonEmpty, ruleId, textMap } from './plain-options.ts';
 
 const stage = z.enum(['requests', 'results', 'questions', 'lists']);
 const hidden = z.enum(['tags', 'zeroWidth', 'bidi', 'selectors', 'control']);
@@ -88,7 +88,7 @@ const guardrail = z.strictObject({
       'Asks a tool of a server under `mcpServers`: "server/tool", with the name that the server itself gives. Its arguments are the parameters of `interceptor/invoke` of SEP-2624.',
     ),
   config: z.record(z.string(), z.unknown()).optional().describe('Sent along with each request (`config` of SEP-2624).'),
-  timeout: duration
+  timeout: givenDuration
     .refine((ms) => ms > 0 && ms <= maxTimeoutMs, { error: 'expected a time of at most 60s' })
     .optional()
     .describe('Time limit for the external verdict, at most 60s. Default: 2s.'),

@@ -1,5 +1,6 @@
 /** Options of which only the description differs. */
 import { z } from 'zod';
+import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
 
 export const nonEmpty = z.string().min(1);
 export const optionalText = nonEmpty.optional();
@@ -12,3 +13,9 @@ export const ruleId = z
   .regex(/^[A-Za-z0-9._-]{1,64}$/, { error: 'expected 1 to 64 characters of letters, digits, ".", "_" and "-"' });
 export const offByDefault = z.boolean().default(false);
 export const onByDefault = z.boolean().default(true);
+/** A time in milliseconds. */
+export const givenDuration = z
+  .union([z.string(), z.number()], { error: `expected ${durationHint}` })
+  .refine((value) => durationProblem(value) === undefined, { error: ({ input }) => durationProblem(input) })
+  .transform((value) => parseDurationMs(value) as number);
+export const duration = (fallback: string) => givenDuration.prefault(fallback);

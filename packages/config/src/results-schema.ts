@@ -1,6 +1,6 @@
 /** How much of a tool's result a model gets at once, and how long the rest stays readable. */
 import { z } from 'zod';
-import { duration } from './access-schema.ts';
+import { givenDuration } from './plain-options.ts';
 
 const mebibyte = 1_024 * 1_024;
 const hourMs = 3_600_000;
@@ -36,7 +36,7 @@ export function resultsSchema(toolGlob: z.ZodType<string, string>) {
         .describe(
           'omit: a result over its bound has no `structuredContent`, and tools with a bound are listed without `outputSchema`, so that no client expects it. whole: `structuredContent` and `outputSchema` stay, and the bound is for `content` alone.',
         ),
-      keep: duration
+      keep: givenDuration
         .refine((ms) => ms <= 24 * hourMs, { error: 'expected a time of at most 24h' })
         .prefault('1h')
         .describe('How long a stored result can be read; at most 24h.'),

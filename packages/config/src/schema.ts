@@ -11,7 +11,6 @@ import { codeSchema } from './code-schema.ts';
 import { compositesSchema } from './composites-schema.ts';
 import { consoleSchema } from './console-schema.ts';
 import { credentialsSchema, vaultSchema } from './credentials-schema.ts';
-import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
 import { guardrailsSchema } from './guardrails-schema.ts';
 import { limitRules } from './limit-rules.ts';
 import { listingSchema } from './listing-schema.ts';
@@ -24,13 +23,8 @@ import { secretsSchema } from './secrets-schema.ts';
 import { shapeOptions } from './shape-schema.ts';
 import { serverTlsSchema } from './server-tls-schema.ts';
 import { hostName, webOrigin } from './web-names.ts';
-import { nonEmpty, offByDefault, onByDefault, optionalText, textMap } from './plain-options.ts';
+import { duration, givenDuration, nonEmpty, offByDefault, onByDefault, optionalText, textMap } from './plain-options.ts';
 
-const givenDuration = z
-  .union([z.string(), z.number()], { error: `expected ${durationHint}` })
-  .refine((value) => durationProblem(value) === undefined, { error: ({ input }) => durationProblem(input) })
-  .transform((value) => parseDurationMs(value) as number);
-const duration = (fallback: string) => givenDuration.prefault(fallback);
 const optionalDuration = givenDuration.optional();
 
 const name = z.string().refine(isToken, { error: 'expected 1 to 64 characters of letters, digits, "_" and "-"' });
@@ -452,7 +446,7 @@ export const shape = z.strictObject({
     .describe(
       'Rules about labels of conversations (docs/how-to/flow.md). rules: those under `access` alone. guarded: also, results label the conversation `untrusted` and `private`, and a request that sends needs an approval of its caller once both were read. By the `flow` and the trusted hints of servers.',
     ),
-  code: codeSchema(duration)
+  code: codeSchema
     .prefault({})
     .describe(
       'Bounds on scripts that models send to `run_code`, at endpoints with `listing: code` (docs/how-to/code-mode.md). A running gateway follows changes; scripts that run keep their bounds.',
@@ -462,7 +456,7 @@ export const shape = z.strictObject({
     .describe(
       'How much of a result of a tool a model gets at once. off: all of it. Or an object with `maxTokens` and more: a larger result is stored, the client gets a preview, and reads the rest in ranges.',
     ),
-  searchModel: searchModelSchema(givenDuration)
+  searchModel: searchModelSchema
     .optional()
     .describe(
       'An embedding model that ranks the tools of `find_tools` by meaning, beside words: a folder on this machine, or an endpoint by its address. Without an answer of the model the rank is that by words. Default: none.',

@@ -1,14 +1,7 @@
 /** The part of the configuration about the secret store that `${vault:…}` leads to. */
 import { z } from 'zod';
-import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
-import { nonEmpty, optionalText } from './plain-options.ts';
+import { duration, nonEmpty, optionalText } from './plain-options.ts';
 
-const lasting = (fallback: string) =>
-  z
-    .union([z.string(), z.number()], { error: `expected ${durationHint}` })
-    .refine((value) => durationProblem(value) === undefined, { error: ({ input }) => durationProblem(input) })
-    .transform((value) => parseDurationMs(value) as number)
-    .prefault(fallback);
 const mount = (fallback: string) =>
   z
     .string()
@@ -73,11 +66,11 @@ const vault = z
     caFile: optionalText.describe(
       'File with the certificates of the authority that signed that of the store, PEM. Default: the environment variable VAULT_CACERT, else the authorities that Node knows.',
     ),
-    timeout: lasting('5s').describe('Time that the store has to answer one request.'),
-    patience: lasting('15s').describe(
+    timeout: duration('5s').describe('Time that the store has to answer one request.'),
+    patience: duration('15s').describe(
       'How long a start or reload waits for the store while it cannot be reached, is sealed or is overloaded. Then servers that need it stay down, or keep the value that was read last.',
     ),
-    refresh: lasting('5m').describe(
+    refresh: duration('5m').describe(
       'While the gateway runs, it reads secrets again after this time, and reconnects servers whose secrets have changed. 0: only with `omnibus reload` or a changed file. It retries failed reads sooner.',
     ),
   })

@@ -1,28 +1,20 @@
 /** TLS towards one server: the client certificate, and the trusted authorities. */
 import { z } from 'zod';
+import { optionalText } from './plain-options.ts';
 
-const pem = z.string();
-const file = z.string().min(1);
+const pem = z.string().optional();
 
 export const serverTlsSchema = z.strictObject({
-  caFile: file
-    .optional()
-    .describe(
+  caFile: optionalText.describe(
       "File with the certificates of the authorities that may have signed the server's certificate, PEM. No other authorities are believed then. Default: the authorities that Node knows.",
     ),
-  ca: pem
-    .optional()
-    .describe('These certificates themselves, by reference, instead of `caFile`: "${vault:secret/team/ledger#ca}".'),
-  certFile: file
-    .optional()
-    .describe(
+  ca: pem.describe('These certificates themselves, by reference, instead of `caFile`: "${vault:secret/team/ledger#ca}".'),
+  certFile: optionalText.describe(
       'File with the certificate that the gateway shows to the server, followed by any intermediate certificates, PEM.',
     ),
-  cert: pem.optional().describe('This certificate itself, by reference, instead of `certFile`.'),
-  keyFile: file.optional().describe('File with the private key of the certificate, PEM, without a password.'),
-  key: pem
-    .optional()
-    .describe('This key itself, by reference, instead of `keyFile`: "${vault:secret/team/ledger#key}". Secret.'),
+  cert: pem.describe('This certificate itself, by reference, instead of `certFile`.'),
+  keyFile: optionalText.describe('File with the private key of the certificate, PEM, without a password.'),
+  key: pem.describe('This key itself, by reference, instead of `keyFile`: "${vault:secret/team/ledger#key}". Secret.'),
 });
 
 type ServerTls = z.output<typeof serverTlsSchema>;
