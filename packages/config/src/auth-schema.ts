@@ -3,7 +3,8 @@ import { redirectKind } from '@omnibus/protocol';
 import { z } from 'zod';
 import { parseDurationMs } from './duration.ts';
 import { whoText } from './limit-rules.ts';
-import { duration, nonEmpty, offByDefault, onByDefault, optionalText } from './plain-options.ts';
+import { isTrusted } from './loopback.ts';
+import { duration, nonEmpty, offByDefault, onByDefault, optionalText, scope } from './plain-options.ts';
 
 /** Only algorithms with a private key: with a shared secret, every verifier of a token could also make one. */
 const algorithms = [
@@ -53,15 +54,9 @@ const proxyHeader = headerName.refine((name) => !otherHeaders.has(name), {
   error: ({ input }) => `expected a header that the proxy sets, and not ${JSON.stringify(input)}`,
 });
 const claim = (fallback: string) => nonEmpty.default(fallback);
-const scope = z
-  .string()
-  .regex(/^[\x21\x23-\x5B\x5D-\x7E]+$/, { error: 'expected a scope: letters, digits and signs, without spaces' });
-const trusted = (text: string): boolean =>
-  URL.canParse(text) &&
-  (new URL(text).protocol === 'https:' || /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(text).hostname));
 const trustedUrl = z
   .url({ protocol: /^https?$/ })
-  .refine(trusted, { error: 'expected an https:// address, or one of this machine' });
+  .refine(isTrusted, { error: 'expected an https:// address, or one of this machine' });
 
 const required = z
   .record(

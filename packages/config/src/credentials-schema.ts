@@ -1,21 +1,16 @@
 /** The part of a server's configuration about the identity of its calls. */
 import { z } from 'zod';
-import { nonEmpty, onByDefault, optionalText } from './plain-options.ts';
+import { isTrusted } from './loopback.ts';
+import { nonEmpty, onByDefault, optionalText, scope } from './plain-options.ts';
 
-const trusted = (text: string): boolean =>
-  URL.canParse(text) &&
-  (new URL(text).protocol === 'https:' || /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(text).hostname));
 const noIssuer = 'expected an https:// address, or one of this machine, without query or fragment';
 const trustedUrl = z
   .url({ protocol: /^https?$/, error: noIssuer, abort: true })
   .regex(/^[^\s?#]+$/, { error: noIssuer, abort: true })
-  .refine(trusted, { error: noIssuer, abort: true })
+  .refine(isTrusted, { error: noIssuer, abort: true })
   .refine((text) => !text.includes('/.well-known/'), {
     error: 'expected the issuer itself, as its metadata name it (`issuer`), and not the address of its metadata',
   });
-const scope = z
-  .string()
-  .regex(/^[\x21\x23-\x5B\x5D-\x7E]+$/, { error: 'expected a scope: letters, digits and signs, without spaces' });
 
 const issuer = trustedUrl
   .max(512)

@@ -8,6 +8,11 @@ export function isLoopback(hostname: string): boolean {
   return loopback.test(hostname);
 }
 
+/** Whether what is sent to an address is safe from others: it is https://, or of this machine. */
+export function isTrusted(text: string): boolean {
+  return URL.canParse(text) && (new URL(text).protocol === 'https:' || isLoopback(new URL(text).hostname));
+}
+
 /** The host of HOST:PORT, as a URL has it; undefined where that is no address. */
 export function hostOf(address: string): string | undefined {
   const url = `http://${address}`;

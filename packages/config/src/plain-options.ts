@@ -11,6 +11,10 @@ export const httpUrl = z.url({ protocol: /^https?$/, error: 'expected an http://
 export const ruleId = z
   .string()
   .regex(/^[A-Za-z0-9._-]{1,64}$/, { error: 'expected 1 to 64 characters of letters, digits, ".", "_" and "-"' });
+/** Of a token. */
+export const scope = z
+  .string()
+  .regex(/^[\x21\x23-\x5B\x5D-\x7E]+$/, { error: 'expected a scope: letters, digits and signs, without spaces' });
 export const offByDefault = z.boolean().default(false);
 export const onByDefault = z.boolean().default(true);
 /** A time in milliseconds. */

@@ -1,5 +1,6 @@
 /** The part of the configuration about the secret store that `${vault:…}` leads to. */
 import { z } from 'zod';
+import { isLoopback } from './loopback.ts';
 import { duration, nonEmpty, optionalText } from './plain-options.ts';
 
 const mount = (fallback: string) =>
@@ -15,7 +16,7 @@ export function isStoreAddress(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname, username, password, search, hash } = new URL(text);
   if (username !== '' || password !== '' || search !== '' || hash !== '') return false;
-  return protocol === 'https:' || (protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname));
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
 }
 
 const vault = z
