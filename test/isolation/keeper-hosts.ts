@@ -68,8 +68,7 @@ export class KeeperHost {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const socket of this.#sockets.clients) socket.terminate();
     this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, 'close');
+    await this.#server[Symbol.asyncDispose]();
   }
 
   #newKeeper(standing: (message: JsonObject) => void): Keeper {

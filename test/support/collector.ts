@@ -79,8 +79,7 @@ export async function startCollector(): Promise<Collector> {
     bodies,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
+      await server[Symbol.asyncDispose]();
     },
   };
 }

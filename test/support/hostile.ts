@@ -80,8 +80,7 @@ export async function startHostile({ post, get, session = 'session-1' }: Hostile
     gets,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
+      await server[Symbol.asyncDispose]();
     },
   };
 }

@@ -257,8 +257,7 @@ export class KubernetesApi {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, 'close');
+    await this.#server[Symbol.asyncDispose]();
     await rm(this.#folder, { recursive: true });
   }
 }

@@ -38,8 +38,7 @@ export class StandInApi implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, 'close');
+    await this.#server[Symbol.asyncDispose]();
   }
 
   private async serve(script: ApiScript, request: IncomingMessage, response: ServerResponse): Promise<void> {

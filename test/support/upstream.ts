@@ -100,8 +100,7 @@ export class Upstream {
     if (server === undefined) return;
     this.#server = undefined;
     server.closeAllConnections();
-    server.close();
-    await once(server, 'close');
+    await server[Symbol.asyncDispose]();
     this.#sessions.clear();
   }
 

@@ -82,8 +82,7 @@ export class FakeVault {
     if (server === undefined) return;
     this.#server = undefined;
     server.closeAllConnections();
-    server.close();
-    await once(server, 'close');
+    await server[Symbol.asyncDispose]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -98,8 +98,7 @@ export class StandInIssuer {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, 'close');
+    await this.#server[Symbol.asyncDispose]();
   }
 
   #answer(url: string, body: string): object | undefined {

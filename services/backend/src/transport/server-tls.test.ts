@@ -48,8 +48,7 @@ beforeAll(async () => {
     await once(server, 'listening');
     stack.defer(async () => {
       server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
+      await server[Symbol.asyncDispose]();
     });
     return server;
   };

@@ -38,8 +38,7 @@ beforeEach(async () => {
 afterEach(async () => {
   client.destroy();
   server.closeAllConnections();
-  server.close();
-  await once(server, 'close');
+  await server[Symbol.asyncDispose]();
 });
 
 /** Asks, and reads nothing. */
