@@ -1,6 +1,6 @@
 import { defaultLimits, RepairCounts, type SessionKey } from '@omnibus/protocol';
 import { describe, expect, it } from 'vitest';
-import { AdapterUnderTest } from '../adapter-under-test.ts';
+import { AdapterUnderTest, toolNamed } from '../adapter-under-test.ts';
 import { readIncoming } from './incoming.ts';
 
 const session = 'session one' as unknown as SessionKey;
@@ -123,6 +123,19 @@ describe('a message of a server', () => {
   });
 });
 
+async function expectUse(it: AdapterUnderTest, isUsed: boolean): Promise<void> {
+  await it.adapter.firstAttempt;
+  expect(it.record.status).toBe(isUsed ? 'up' : 'down');
+  if (isUsed) expect(await it.call(session, 'tools/call', { name: 'act' })).toMatchObject({ kind: 'result' });
+}
+
+const answerTo = (method: string): object =>
+  method === 'initialize'
+    ? { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'odd', version: '1' } }
+    : method === 'tools/list'
+      ? { tools: [toolNamed('act')] }
+      : result;
+
 it.each(['warn', 'enforce'])(
   'a server that writes ids as text and null beside results is used, and refused with validation: %s',
   async (validation) => {
@@ -130,28 +143,15 @@ it.each(['warn', 'enforce'])(
       {
         says: ({ id, method }, response) => {
           if (id === undefined) return undefined;
-          const answered =
-            method === 'initialize'
-              ? {
-                  protocolVersion: '2025-11-25',
-                  capabilities: { tools: {} },
-                  serverInfo: { name: 'odd', version: '1' },
-                }
-              : method === 'tools/list'
-                ? { tools: [{ name: 'act', inputSchema: { type: 'object' } }] }
-                : { content: [] };
           response
             .writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'one' })
-            .end(JSON.stringify({ jsonrpc: '2.0', id: `${id as number}`, result: answered, error: null }));
+            .end(JSON.stringify({ jsonrpc: '2.0', id: `${id as number}`, result: answerTo(method), error: null }));
           return 'silence';
         },
       },
       { validation, era: 'legacy' },
     );
-    await it.adapter.firstAttempt;
-    expect(it.record.status).toBe(validation === 'warn' ? 'up' : 'down');
-    if (validation === 'warn')
-      expect(await it.call(session, 'tools/call', { name: 'act' })).toMatchObject({ kind: 'result' });
+    await expectUse(it, validation === 'warn');
     expect(it.repairs.rows.map(({ repair }) => repair)).toEqual(
       validation === 'warn' ? ['text-id', 'null-answer'] : [],
     );
@@ -167,28 +167,15 @@ it.each(['warn', 'enforce'])(
         says: ({ id, method }, response, { headers }) => {
           sessions.push(headers['mcp-session-id']);
           if (id === undefined) return undefined;
-          const answered =
-            method === 'initialize'
-              ? {
-                  protocolVersion: '2025-11-25',
-                  capabilities: { tools: {} },
-                  serverInfo: { name: 'odd', version: '1' },
-                }
-              : method === 'tools/list'
-                ? { tools: [{ name: 'act', inputSchema: { type: 'object' } }] }
-                : { content: [] };
           response
             .writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': '', 'content-encoding': 'utf-8' })
-            .end(`{"jsonrpc":"2.0","id":${id as number}.0,"result":${JSON.stringify(answered)}}`);
+            .end(`{"jsonrpc":"2.0","id":${id as number}.0,"result":${JSON.stringify(answerTo(method))}}`);
           return 'silence';
         },
       },
       { validation, era: 'legacy' },
     );
-    await it.adapter.firstAttempt;
-    expect(it.record.status).toBe(validation === 'warn' ? 'up' : 'down');
-    if (validation === 'warn')
-      expect(await it.call(session, 'tools/call', { name: 'act' })).toMatchObject({ kind: 'result' });
+    await expectUse(it, validation === 'warn');
     expect(it.repairs.rows.map(({ repair }) => repair).toSorted()).toEqual(
       validation === 'warn' ? ['empty-session', 'no-packing', 'text-id'] : [],
     );
