@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { newWorkerId } from '@omnibus/protocol';
 import { askWorker } from './ask-workers.ts';
 import { BusError } from './errors.ts';
-import { Inquiry } from './inquiry.ts';
+import { Inquiry, type InquiryOptions } from './inquiry.ts';
 import { MemoryBus } from './memory/bus.ts';
 import { subject } from './subject.ts';
 
@@ -33,6 +33,21 @@ beforeEach(async () => {
 });
 afterEach(() => void vi.useRealTimers());
 
+/** An inquiry about items that were sent once. */
+function inquiryOf(more: Partial<InquiryOptions<string, Items>>): Inquiry<string, Items> {
+  return new Inquiry({
+    bus,
+    clock,
+    workers,
+    payload: (items) => ({ items }),
+    heldOf: ({ items }) => new Set(items),
+    attemptOf: () => 1,
+    held: () => undefined,
+    lost: () => undefined,
+    ...more,
+  });
+}
+
 /** Lets time pass until the worker has got a number of questions. */
 async function asked(count: number): Promise<void> {
   for (let passedMs = 0; answers.length < count; passedMs += 10) {
@@ -43,13 +58,7 @@ async function asked(count: number): Promise<void> {
 
 it('an inquiry asks again, and an answer to an earlier question counts', async () => {
   const found: string[] = [];
-  const inquiry = new Inquiry<string, Items>({
-    bus,
-    clock,
-    workers,
-    payload: (items) => ({ items }),
-    heldOf: ({ items }) => new Set(items),
-    attemptOf: () => 1,
+  const inquiry = inquiryOf({
     held: (item) => found.push(`held ${item}`),
     lost: (item) => found.push(`lost ${item}`),
   });
@@ -72,13 +81,7 @@ it('an inquiry asks again, and an answer to an earlier question counts', async (
 
 it('a busy worker is asked ever less often', async () => {
   const found: string[] = [];
-  const inquiry = new Inquiry<string, Items>({
-    bus,
-    clock,
-    workers,
-    payload: (items) => ({ items }),
-    heldOf: ({ items }) => new Set(items),
-    attemptOf: () => 1,
+  const inquiry = inquiryOf({
     held: (item) => found.push(`held ${item}`),
     lost: () => expect.fail('it may hold it'),
   });
@@ -102,14 +105,9 @@ it('while a worker may come back to NATS, no question without a listener proves 
   const found: string[] = [];
   let isAwaited = true;
   const elsewhere = subject<Items, Items>('elsewhere');
-  const inquiry = new Inquiry<string, Items>({
-    bus,
-    clock,
+  const inquiry = inquiryOf({
     workers: { state: () => 'silent' },
     awaits: () => isAwaited,
-    payload: (items) => ({ items }),
-    heldOf: ({ items }) => new Set(items),
-    attemptOf: () => 1,
     held: (item) => found.push(`held ${item}`),
     lost: (item) => found.push(`lost ${item}`),
   });
@@ -141,14 +139,9 @@ it.each(['silent', 'lost'] as const)(
     const [away, there] = [newWorkerId('session'), newWorkerId('session')];
     const elsewhere = subject<Items, Items>('elsewhere');
     await bus.subscribe(elsewhere, (_question, reply) => reply({ items: ['both'] }));
-    const inquiry = new Inquiry<string, Items>({
-      bus,
-      clock,
+    const inquiry = inquiryOf({
       workers: { state: (asked) => (asked === away ? state : 'alive') },
       awaits: (item, asked) => isAwaited && asked === away && item === 'waits',
-      payload: (items) => ({ items }),
-      heldOf: ({ items }) => new Set(items),
-      attemptOf: () => 1,
       held: (item, at) => found.push(`held ${item} ${at}`),
       lost: (item) => found.push(`lost ${item}`),
     });
@@ -176,18 +169,11 @@ it('one worker is asked again, and its answer to the first question counts', asy
 
 it('an answer is judged by the time of its own question, though the question was sent again', async () => {
   const times: number[] = [];
-  const inquiry = new Inquiry<string, Items>({
-    bus,
-    clock,
-    workers,
-    payload: (items) => ({ items }),
+  const inquiry = inquiryOf({
     heldOf: ({ items }, _asked, askedAt) => {
       times.push(askedAt);
       return new Set(items);
     },
-    attemptOf: () => 1,
-    held: () => undefined,
-    lost: () => undefined,
   });
   const startedAt = performance.now();
   inquiry.ask(
@@ -205,13 +191,7 @@ it('a question that is over is not sent again', async () => {
   const requests = vi.spyOn(bus, 'request');
   const [one, two] = [newWorkerId('session'), newWorkerId('session')];
   const said: string[] = [];
-  const inquiry = new Inquiry<string, Items>({
-    bus,
-    clock,
-    workers,
-    payload: (items) => ({ items }),
-    heldOf: ({ items }) => new Set(items),
-    attemptOf: () => 1,
+  const inquiry = inquiryOf({
     held: (item, at) => said.push(`${item} at ${at}`),
     lost: () => expect.fail('a worker holds it'),
   });

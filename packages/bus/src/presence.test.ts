@@ -1,27 +1,13 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { newWorkerId, ownFormats, presenceMs, type WorkerId } from '@omnibus/protocol';
-import { MemoryBus } from './memory/bus.ts';
-import type { Watch } from './bus.ts';
 import { Heartbeat, PresenceWatch, type PresenceBus, type Sign } from './presence.ts';
 import { subject } from './subject.ts';
+import { LosableBus } from './testing/losable-bus.ts';
 
 const signs = subject<Sign>('signs');
 const own = newWorkerId('session');
-/** A bus that tests cut off. */
-class BreakingBus extends MemoryBus {
+class SharedBus extends LosableBus {
   override readonly isShared = true;
-  override reconnects = 0;
-  readonly #after = new Set<() => void>();
-
-  override afterReconnect(run: () => void): Watch {
-    this.#after.add(run);
-    return { close: () => void this.#after.delete(run) };
-  }
-
-  reconnect(): void {
-    this.reconnects += 1;
-    for (const run of this.#after) run();
-  }
 }
 
 const clock = {
@@ -31,13 +17,13 @@ const clock = {
   },
 };
 
-let bus: BreakingBus;
+let bus: SharedBus;
 let watch: PresenceWatch<Sign>;
 let said: string[];
 
 beforeEach(async () => {
   vi.useFakeTimers();
-  bus = new BreakingBus(({ what }) => expect.fail(what));
+  bus = new SharedBus(({ what }) => expect.fail(what));
   said = [];
   watch = new PresenceWatch({
     bus,

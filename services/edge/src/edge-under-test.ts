@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import type { Audit } from '@omnibus/audit';
 import { MemoryBus, subjects, type BusFault } from '@omnibus/bus';
 import { loadConfig, type Config } from '@omnibus/config';
-import type { Authenticator } from '@omnibus/identity';
+import { Authenticator, type TlsFiles } from '@omnibus/identity';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   latestLegacyRevision,
@@ -17,7 +17,6 @@ import {
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { openCallers } from './callers/open-callers.ts';
 import { Edge } from './edge.ts';
-import type { TlsFiles } from '@omnibus/identity';
 import { EdgeRecords } from './requests/records.ts';
 import { RequestMeter } from './requests/request-meter.ts';
 
@@ -39,6 +38,13 @@ export function configOf(text: string): Config {
   const loaded = loadConfig({ file: 'omnibus.yaml', text, env: {}, readFile: () => '' });
   if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
   return loaded.config;
+}
+
+/** Knows callers by the issuers of the configuration. */
+export function byIssuers({ auth, publicUrl }: Config): Promise<Authenticator> {
+  if (auth === undefined || auth === 'none') throw new Error('there is no auth');
+  const { issuers, audience, scopes } = auth;
+  return Authenticator.open({ issuers, resource: { publicUrl, audience, scopes }, warn: () => undefined });
 }
 
 export interface UnderTestOptions {

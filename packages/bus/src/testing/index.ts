@@ -11,3 +11,4 @@ export { Outsider } from './outsider.ts';
 export { families } from '../families.ts';
 export { samples } from './samples.ts';
 export { FakeVault } from './fake-vault.ts';
+export { LosableBus } from './losable-bus.ts';

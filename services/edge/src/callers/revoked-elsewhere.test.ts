@@ -2,10 +2,9 @@
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { Authenticator } from '@omnibus/identity';
 import { StandInIssuer } from '@omnibus/identity/testing';
 import type { Caller } from '@omnibus/protocol';
-import { EdgeUnderTest } from '../edge-under-test.ts';
+import { byIssuers, EdgeUnderTest } from '../edge-under-test.ts';
 
 const publicUrl = 'https://mcp.example.com';
 /** Longer than answers of issuers are cached, and than the time between two rounds of questions. */
@@ -28,16 +27,7 @@ beforeEach(async () => {
     });
   const introspection = `{ url: "${issuer.issuer}/introspect", clientId: omnibus, clientSecret: secret }`;
   const text = `publicUrl: ${publicUrl}\nsecurity: { allowedHosts: ["*"] }\nauth: { issuers: [{ issuer: "${issuer.issuer}", introspection: ${introspection} }], scopes: [mcp], stepUp: [{ scope: ops, endpoints: [a] }] }\nmcpServers: { a: { url: "http://127.0.0.1:1" } }`;
-  test = await EdgeUnderTest.start(text, {
-    authenticate: ({ auth }) => {
-      if (auth === undefined || auth === 'none') throw new Error('there is no auth');
-      return Authenticator.open({
-        issuers: auth.issuers,
-        resource: { publicUrl, audience: [], scopes: auth.scopes },
-        warn: () => undefined,
-      });
-    },
-  });
+  test = await EdgeUnderTest.start(text, { authenticate: byIssuers });
   callers = await test.serveStateless();
 });
 

@@ -3,10 +3,9 @@ import { once } from 'node:events';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { subjects } from '@omnibus/bus';
-import { Authenticator } from '@omnibus/identity';
 import { StandInIssuer } from '@omnibus/identity/testing';
 import { errorText, fault, toErrorObject, type PostedMessage } from '@omnibus/protocol';
-import { EdgeUnderTest } from '../edge-under-test.ts';
+import { byIssuers, EdgeUnderTest } from '../edge-under-test.ts';
 
 const publicUrl = 'https://mcp.example.com';
 const wellKnown = '/.well-known/oauth-protected-resource';
@@ -41,16 +40,7 @@ beforeEach(async () => {
     })
       .map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
       .join('\n'),
-    {
-      authenticate: ({ auth }) => {
-        if (auth === undefined || auth === 'none') throw new Error('there is no auth');
-        return Authenticator.open({
-          issuers: auth.issuers,
-          resource: { publicUrl, audience: auth.audience, scopes: auth.scopes },
-          warn: () => undefined,
-        });
-      },
-    },
+    { authenticate: byIssuers },
   );
 });
 

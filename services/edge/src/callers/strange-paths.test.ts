@@ -2,8 +2,7 @@
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { Authenticator } from '@omnibus/identity';
-import { EdgeUnderTest } from '../edge-under-test.ts';
+import { byIssuers, EdgeUnderTest } from '../edge-under-test.ts';
 
 const publicUrl = 'https://mcp.example.com';
 const issuer = 'http://127.0.0.1:9';
@@ -11,16 +10,7 @@ let test: EdgeUnderTest;
 
 beforeEach(async () => {
   const text = `publicUrl: ${publicUrl}\nauth: { issuers: [{ issuer: "${issuer}", tenant: org }] }\nmcpServers: { a: { url: "http://127.0.0.1:1", tenants: [acme] } }`;
-  test = await EdgeUnderTest.start(text, {
-    authenticate: ({ auth }) => {
-      if (auth === undefined || auth === 'none') throw new Error('there is no auth');
-      return Authenticator.open({
-        issuers: auth.issuers,
-        resource: { publicUrl, audience: auth.audience, scopes: auth.scopes },
-        warn: () => undefined,
-      });
-    },
-  });
+  test = await EdgeUnderTest.start(text, { authenticate: byIssuers });
 });
 
 afterEach(() => test[Symbol.asyncDispose]());

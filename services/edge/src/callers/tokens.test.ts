@@ -2,9 +2,9 @@
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { Authenticator, proofAlgorithms } from '@omnibus/identity';
+import { proofAlgorithms } from '@omnibus/identity';
 import { StandInIssuer } from '@omnibus/identity/testing';
-import { EdgeUnderTest } from '../edge-under-test.ts';
+import { byIssuers, EdgeUnderTest } from '../edge-under-test.ts';
 
 const publicUrl = 'https://mcp.example.com';
 const wellKnown = '/.well-known/oauth-protected-resource';
@@ -16,16 +16,7 @@ let url: string;
 beforeEach(async () => {
   issuer = await StandInIssuer.start();
   const text = `publicUrl: ${publicUrl}\nsecurity: { allowedHosts: ["*"] }\nauth: { issuers: [{ issuer: "${issuer.issuer}" }], scopes: [mcp] }\nmcpServers: { a: { url: "http://127.0.0.1:1" } }`;
-  test = await EdgeUnderTest.start(text, {
-    authenticate: ({ auth }) => {
-      if (auth === undefined || auth === 'none') throw new Error('there is no auth');
-      return Authenticator.open({
-        issuers: auth.issuers,
-        resource: { publicUrl, audience: auth.audience, scopes: auth.scopes },
-        warn: () => undefined,
-      });
-    },
-  });
+  test = await EdgeUnderTest.start(text, { authenticate: byIssuers });
   url = test.origin;
   await test.serveStateless();
 });

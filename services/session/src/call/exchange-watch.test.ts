@@ -1,6 +1,7 @@
 /** Calls when adapters pause, leave and vanish: with scripted workers and a clock of the test. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { subjects, type Subscription } from '@omnibus/bus';
+import { LosableBus } from '@omnibus/bus/testing';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous,
@@ -20,7 +21,6 @@ import {
   type WorkerId,
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
-import { LosableBus } from '../losable-bus-under-test.ts';
 import { Exchange } from './exchange.ts';
 import { ExchangeWatch } from './exchange-watch.ts';
 

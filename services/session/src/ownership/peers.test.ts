@@ -1,9 +1,9 @@
 /** When a session worker gives a sign of life for another one, on a bus in memory that stands for NATS. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { subjects } from '@omnibus/bus';
+import { LosableBus } from '@omnibus/bus/testing';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import { newRequestKey, newWorkerId, ownFormats, type Presence, type WorkerId } from '@omnibus/protocol';
-import { LosableBus } from '../losable-bus-under-test.ts';
 import { WorkerUnderTest } from '../worker-under-test.ts';
 import { Peers } from './peers.ts';
 

@@ -1,4 +1,5 @@
-import { MemoryBus, type Watch } from '@omnibus/bus';
+import type { Watch } from '../bus.ts';
+import { MemoryBus } from '../memory/bus.ts';
 
 /** A bus in memory that a test loses and finds again, as a process does with NATS. */
 export class LosableBus extends MemoryBus {
