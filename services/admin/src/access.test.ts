@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { loadConfig, type Config } from '@omnibus/config';
+import type { Config } from '@omnibus/config';
+import { configOf } from '@omnibus/config/testing';
 import { Authenticator } from '@omnibus/identity';
 import { StandInIssuer } from '@omnibus/identity/testing';
 import { createLogger, Faults, Metrics, type AdminAct } from '@omnibus/telemetry';
@@ -11,14 +12,11 @@ import { AdminAccess } from './access.ts';
 const publicUrl = 'https://mcp.example.com';
 const admins = { roles: { admin: ['group:admins'] } };
 
-function configOf(auth: object): Config {
-  const loaded = loadConfig({ file: 'test', text: JSON.stringify({ publicUrl, auth }), env: {}, readFile: () => '' });
-  return 'config' in loaded ? loaded.config : expect.fail(JSON.stringify(loaded.problems));
-}
+const configWith = (auth: object): Config => configOf({ publicUrl, auth });
 
 it('a token without the scope is told which it lacks, and administers nothing either while its issuer has left the configuration and is believed until the restart', async () => {
   const issuer = await StandInIssuer.start();
-  let config = configOf({ issuers: [{ issuer: issuer.issuer }], scopes: ['mcp'], admin: admins });
+  let config = configWith({ issuers: [{ issuer: issuer.issuer }], scopes: ['mcp'], admin: admins });
   const { auth } = config;
   const authenticator = await Authenticator.open({
     issuers: auth === undefined || auth === 'none' ? [] : auth.issuers,
@@ -77,6 +75,6 @@ it('a token without the scope is told which it lacks, and administers nothing ei
     expect.stringContaining('has expired'),
     expect.stringContaining(`${place}, error="invalid_token"`),
   ]);
-  config = configOf({ keys: { file: 'keys.yaml' }, admin: admins });
+  config = configWith({ keys: { file: 'keys.yaml' }, admin: admins });
   expect((await ask('mcp')).slice(0, 2)).toEqual(lacking.slice(0, 2));
 });

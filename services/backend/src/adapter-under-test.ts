@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { catalogBucket, MemoryBus, subjects } from '@omnibus/bus';
 import { Heard } from '@omnibus/bus/testing';
-import { loadConfig } from '@omnibus/config';
+import { configOf } from '@omnibus/config/testing';
 import { TokenReceiver } from '@omnibus/credentials';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
@@ -108,7 +108,7 @@ export class AdapterUnderTest implements AsyncDisposable {
   ) {
     this.#server = server;
     this.#agents = new Agents();
-    const config = configOf(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, settings);
+    const config = serverConfig(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, settings);
     const log = createLogger({ level: 'silent', format: 'json' });
     const { metrics } = this;
     const { wheel } = this;
@@ -321,13 +321,10 @@ export class AdapterUnderTest implements AsyncDisposable {
 }
 
 /** The loaded options of the one server. @param settings as in a configuration file */
-function configOf(url: string, settings: object): AdapterOptions['config'] {
-  const text = JSON.stringify({
+function serverConfig(url: string, settings: object): AdapterOptions['config'] {
+  const { mcpServers } = configOf({
     auth: { keys: { file: 'keys.yaml' } },
     mcpServers: { up: { url, connectTimeout: '30s', restart: { minDelay: '50ms', maxDelay: '100ms' }, ...settings } },
   });
-  const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
-  const config = 'config' in loaded ? loaded.config.mcpServers['up'] : undefined;
-  if (config === undefined) throw new Error(`the configuration of the test is wrong: ${JSON.stringify(loaded)}`);
-  return config;
+  return mcpServers['up'] as AdapterOptions['config'];
 }

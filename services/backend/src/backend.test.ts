@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { approvedBucket, askBackends, MemoryBus, subjects, type Bucket, type Bus, type KeyValue } from '@omnibus/bus';
-import { loadConfig, type Config } from '@omnibus/config';
+import type { Config } from '@omnibus/config';
+import { configOf } from '@omnibus/config/testing';
 import { Envelopes, FileStore, KeyRing, parseVaultKeys, Vault } from '@omnibus/credentials';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import { newWorkerId, ownFormats } from '@omnibus/protocol';
@@ -15,11 +16,7 @@ import type { UserOptions } from './features/credentials/accounts.ts';
 const url = 'http://127.0.0.1:9/mcp';
 const restart = { minDelay: '10s', maxDelay: '50ms' };
 
-function configOf(mcpServers: object): Config {
-  const loaded = loadConfig({ file: 'test', text: JSON.stringify({ mcpServers }), env: {}, readFile: () => '' });
-  if (!('config' in loaded)) throw new Error(JSON.stringify(loaded));
-  return loaded.config;
-}
+const configWith = (mcpServers: object): Config => configOf({ mcpServers });
 
 async function backendOf(
   config: Config,
@@ -53,7 +50,7 @@ async function backendOf(
 it('a vault that cannot be opened takes nobody down but the servers that need it, is tried again, and the backend stops all the same', async () => {
   let attempts = 0;
   const { backend, problem } = await backendOf(
-    configOf({ plain: { url, restart }, wanting: { url, restart, credentials: { kind: 'oauth' } } }),
+    configWith({ plain: { url, restart }, wanting: { url, restart, credentials: { kind: 'oauth' } } }),
     {
       openVaults: () => Promise.reject(new Error(`the vault is broken, attempt ${(attempts += 1)}`)),
     },
@@ -72,7 +69,7 @@ it('each session worker that starts gets a sign of life at once', async () => {
   const bus = new SharedBus(({ what }) => expect.fail(what));
   let signs = 0;
   await bus.subscribe(subjects.backendPresence, () => void (signs += 1));
-  const { backend } = await backendOf(configOf({}), {}, bus);
+  const { backend } = await backendOf(configWith({}), {}, bus);
   // Without that, so many signs take longer than the test.
   for (let count = 0; count < 500; count += 1)
     bus.publish(subjects.presence, {
@@ -95,7 +92,7 @@ it('a backend hears session workers before its first sign of life', async () => 
     if (to.name === subjects.presence.name) order.push('hears');
     return subscribed;
   });
-  const { backend } = await backendOf(configOf({}), {}, bus);
+  const { backend } = await backendOf(configWith({}), {}, bus);
   await vi.waitUntil(() => order.includes('sign'));
   expect(order[0]).toBe('hears');
   await backend.stop();
@@ -116,7 +113,7 @@ class LateBus extends MemoryBus {
 it('where it cannot be known what was approved of a server, it alone is not called until that can be known', async () => {
   const bus = new LateBus(({ what }) => expect.fail(what));
   const { backend, problem } = await backendOf(
-    configOf({ plain: { url, restart }, pinned: { url, restart, definitions: 'pin' } }),
+    configWith({ plain: { url, restart }, pinned: { url, restart, definitions: 'pin' } }),
     {},
     bus,
   );
@@ -141,7 +138,7 @@ it('what users have connected to a server that is disabled is listed and ended, 
   const place = { purpose: 'connection', server: 'wanting', principal: 'p_ann' } as const;
   const [issuer, owner] = ['https://issuer.example', 'ann (https://login.example)'];
   await connections.put(place, issuer, { url, issuer, owner, since: 1 });
-  const config = configOf({ wanting: { url, disabled: true, credentials: { kind: 'oauth' } } });
+  const config = configWith({ wanting: { url, disabled: true, credentials: { kind: 'oauth' } } });
   const openVaults = () => Promise.resolve({ connections, passing });
   const { backend } = await backendOf(config, { isForOne: false, areKnown: true, openVaults }, bus);
   const forget = () => askBackends(bus, { kind: 'forget', subject: 'ann', issuer: 'https://login.example' });
@@ -152,7 +149,7 @@ it('what users have connected to a server that is disabled is listed and ended, 
 
 it('a server where users sign in is not called by a process that was started for others than one user', async () => {
   const { backend, problem } = await backendOf(
-    configOf({ wanting: { url, restart, credentials: { kind: 'oauth' } } }),
+    configWith({ wanting: { url, restart, credentials: { kind: 'oauth' } } }),
     { isForOne: false },
   );
   expect(problem('wanting')).toContain('this process was started for callers that nothing tells apart');

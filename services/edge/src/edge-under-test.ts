@@ -2,7 +2,8 @@
 import { expect } from 'vitest';
 import type { Audit } from '@omnibus/audit';
 import { MemoryBus, subjects, type BusFault } from '@omnibus/bus';
-import { loadConfig, type Config } from '@omnibus/config';
+import type { Config } from '@omnibus/config';
+import { configOf } from '@omnibus/config/testing';
 import { Authenticator, type TlsFiles } from '@omnibus/identity';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
@@ -33,12 +34,6 @@ const _meta = {
   'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
   'io.modelcontextprotocol/clientCapabilities': {},
 };
-
-export function configOf(text: string): Config {
-  const loaded = loadConfig({ file: 'omnibus.yaml', text, env: {}, readFile: () => '' });
-  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
-  return loaded.config;
-}
 
 /** Knows callers by the issuers of the configuration. */
 export function byIssuers({ auth, publicUrl }: Config): Promise<Authenticator> {

@@ -1,15 +1,14 @@
-import { loadConfig } from '@omnibus/config';
 import { createLogger } from '@omnibus/telemetry';
 import { expect, it } from 'vitest';
 import { ConfigHistory } from '@omnibus/admin/history';
 import { compose } from './compose.ts';
 import type { Part, ProcessOptions } from './part.ts';
+import { configOf } from '@omnibus/config/testing';
 
 const options = (): ProcessOptions => {
-  const loaded = loadConfig({ file: 'test', text: '{"mcpServers":{}}', env: {}, readFile: () => '' });
-  if ('problems' in loaded) throw new Error('the configuration of the test is wrong');
+  const config = configOf('{"mcpServers":{}}');
   return {
-    config: loaded.config,
+    config,
     baseFolder: '.',
     role: 'all',
     isServing: false,

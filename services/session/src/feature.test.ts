@@ -1,9 +1,9 @@
 /** The lists of gates and transforms that features make. */
-import { loadConfig } from '@omnibus/config';
 import { describe, expect, it } from 'vitest';
 import type { Gate } from './call/gates.ts';
 import type { CallTransformer } from './call/transforms.ts';
 import { Features, type FeatureStart, type SessionFeature } from './feature.ts';
+import { configOf } from '@omnibus/config/testing';
 
 const gate = (): Gate => ({ takes: () => false });
 const transformer = (): CallTransformer => ({ of: () => undefined });
@@ -26,9 +26,7 @@ function switchable(isOnAtFirst: boolean): SessionFeature & { turn: (isOn: boole
 
 describe('the features of a worker', () => {
   const config = (): Parameters<Features['apply']>[0] => {
-    const loaded = loadConfig({ file: 'test', text: '{}', env: {}, readFile: () => '' });
-    if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
-    return loaded.config;
+    return configOf('{}');
   };
 
   it('have gates and transforms in the order of the list, but for those that are off', () => {

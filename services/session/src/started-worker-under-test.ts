@@ -1,12 +1,12 @@
 /** A session worker on a bus in memory: what all tests of whole workers share. */
 import { expect } from 'vitest';
 import type { Bus } from '@omnibus/bus';
-import { loadConfig } from '@omnibus/config';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import { latestLegacyRevision } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { createSessionWorker } from './create.ts';
 import type { SessionWorker } from './worker.ts';
+import { configOf } from '@omnibus/config/testing';
 
 /** @param configuration as in a file. */
 export async function startedWorker(
@@ -14,11 +14,10 @@ export async function startedWorker(
   configuration: string,
   more: Partial<Omit<Parameters<typeof createSessionWorker>[0], 'config' | 'bus'>> = {},
 ): Promise<SessionWorker> {
-  const loaded = loadConfig({ file: 'test', text: configuration, env: {}, readFile: () => '' });
-  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
+  const config = configOf(configuration);
   const wheel = new DeadlineWheel({ tickMs: 5, onFault: (error) => expect.fail(String(error)) });
   const worker = await createSessionWorker({
-    config: loaded.config,
+    config,
     bus,
     wheel,
     log: createLogger({ level: 'silent', format: 'json' }),

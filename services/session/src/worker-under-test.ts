@@ -5,7 +5,8 @@ import { catalogBucket, MemoryBus, subjects, type KeyValue, type OnFault } from 
 import { firstReply } from '@omnibus/bus/testing';
 import { Heard } from '@omnibus/bus/testing';
 import { offerKeyOf } from '@omnibus/catalog';
-import { loadConfig, type Config } from '@omnibus/config';
+import type { Config } from '@omnibus/config';
+import { loadedFrom } from '@omnibus/config/testing';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous,
@@ -412,12 +413,10 @@ async function settingsOf(
   readonly policy: Policy | undefined;
   readonly guardrails: Guardrails | undefined;
 }> {
-  const text = JSON.stringify({
+  const loaded = loadedFrom({
     mcpServers: Object.fromEntries(servers.map((server) => [server, { url: 'http://127.0.0.1:1/mcp' }])),
     ...settings,
   });
-  const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
-  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
   const compiled = loaded.config.access === undefined ? { policy: undefined } : await compile(loaded.config.access);
   if ('problems' in compiled) throw new Error(JSON.stringify(compiled.problems));
   const { guardrails } = loaded.config;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MemoryBus, subjects, type BusError, type Subject } from '@omnibus/bus';
-import { loadConfig, type Config } from '@omnibus/config';
+import { configOf } from '@omnibus/config/testing';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous,
@@ -18,12 +18,6 @@ import { createSessionWorker } from './create.ts';
 import type { SessionWorker } from './worker.ts';
 
 const caller: Caller = { principal: anonymous, endpoint: rootEndpoint };
-
-function configOf(text: string): Config {
-  const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
-  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
-  return loaded.config;
-}
 
 describe('a session worker', () => {
   let bus: MemoryBus;

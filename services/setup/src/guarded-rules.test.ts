@@ -1,5 +1,6 @@
 /** What `flow: guarded` labels and asks about, by the word of the operator and by hints, believed or not. */
-import { loadConfig, trustedHints, type Config } from '@omnibus/config';
+import { trustedHints, type Config } from '@omnibus/config';
+import { configOf } from '@omnibus/config/testing';
 import type { Policy } from '@omnibus/policy';
 import type { JsonObject, Labels } from '@omnibus/protocol';
 import { describe, expect, it } from 'vitest';
@@ -15,16 +16,7 @@ const mcpServers = {
   stranger: { url },
 };
 
-function configOf(settings: object): Config {
-  const loaded = loadConfig({
-    file: 'test',
-    text: JSON.stringify({ mcpServers, ...settings }),
-    env: {},
-    readFile: () => '',
-  });
-  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
-  return loaded.config;
-}
+const configWith = (settings: object): Config => configOf({ mcpServers, ...settings });
 
 const both: Labels = { has: () => true, sourceOf: (label) => `web/${label}` };
 const half: Labels = { has: (label) => label === 'private', sourceOf: () => undefined };
@@ -67,19 +59,19 @@ describe('flow: guarded', () => {
       ['untrusted', 'private', 'ask'],
     ],
   ])('%s', async (_what, server, annotations, expected) => {
-    const config = configOf({ flow: 'guarded' });
+    const config = configWith({ flow: 'guarded' });
     expect(about(config, await compileAccess(config), server, annotations)).toEqual(expected);
   });
 
   it('is about guarded endpoints, and permits nothing', async () => {
-    const config = configOf({
+    const config = configWith({
       profiles: { safe: { flow: 'guarded' }, free: {} },
       access: { default: 'allow', rules: [{ who: 'everyone', deny: 'mail' }] },
     });
     const policy = await compileAccess(config);
     expect(about(config, policy, 'web', {}, 'safe')).toEqual(['untrusted', 'ask']);
     expect(about(config, policy, 'web', {}, 'free')).toEqual(['allow']);
-    const closedConfig = configOf({ flow: 'guarded', access: { rules: [] } });
+    const closedConfig = configWith({ flow: 'guarded', access: { rules: [] } });
     const target = { kind: 'tool', server: 'web', name: 'tool' } as const;
     const around = {
       ...target,
@@ -95,6 +87,6 @@ describe('flow: guarded', () => {
   });
 
   it('is off without the option', async () => {
-    expect(await compileAccess(configOf({}))).toBeUndefined();
+    expect(await compileAccess(configWith({}))).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 /** Warnings about guardrails that are valid, but probably mistaken. */
 import { expect, it } from 'vitest';
-import { loadConfig } from '@omnibus/config';
+import { configOf } from '@omnibus/config/testing';
 import { guardrailWarnings } from './guards.ts';
 
 const [issuer, url] = ['https://login.example.com', 'https://judge.example.com/mcp'];
@@ -8,14 +8,12 @@ const auth = { publicUrl: 'https://mcp.example.com', auth: { issuers: [{ issuer 
 
 /** The warnings of a gateway with one guardrail that asks a server with these credentials. */
 function warningsFor(credentials: object, more: object = {}): readonly string[] {
-  const text = JSON.stringify({
+  const config = configOf({
     ...more,
     mcpServers: { judge: { url, credentials } },
     guardrails: [{ id: 'judged', who: 'everyone', what: 'judge/*', on: 'requests', tool: 'judge/look' }],
   });
-  const loaded = loadConfig({ file: 'f.json', text, env: {}, readFile: () => '' });
-  if (!('config' in loaded)) throw new Error(JSON.stringify(loaded.problems));
-  return guardrailWarnings(loaded.config);
+  return guardrailWarnings(config);
 }
 
 it.each([

@@ -1,14 +1,13 @@
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig } from '@omnibus/config';
+import { configOf } from '@omnibus/config/testing';
 import { expect, it } from 'vitest';
 import { findSealingKeys } from './sealing-key.ts';
 
 it('a gateway of one process with a store has one key for all its processes, which commands only read', () => {
   const baseFolder = mkdtempSync(join(tmpdir(), 'omnibus-key-'));
-  const loaded = loadConfig({ file: 'omnibus.yaml', text: 'sessions: { store: state }', env: {}, readFile: () => '' });
-  const { config } = loaded as Extract<typeof loaded, { readonly config: unknown }>;
+  const config = configOf('sessions: { store: state }');
   const sources = { config, baseFolder, env: {} };
   expect(findSealingKeys('session', sources)).toBeUndefined();
   expect(existsSync(join(baseFolder, 'state'))).toBe(false);

@@ -1,18 +1,11 @@
-import { loadConfig, type Config, type LoadedConfig } from '@omnibus/config';
+import type { Config, LoadedConfig } from '@omnibus/config';
+import { loadedFrom } from '@omnibus/config/testing';
 import { expect, it } from 'vitest';
 import { ConfigHistory } from './config-history.ts';
 import { configurationFor, shownValues } from './shown-config.ts';
 
-const read = (text: string): LoadedConfig => {
-  const loaded = loadConfig({
-    file: 'omnibus.yaml',
-    text,
-    env: { OLD: 'old-secret-value', NEW: 'new-secret-value' },
-    readFile: () => '',
-  });
-  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
-  return loaded;
-};
+const read = (text: string): LoadedConfig =>
+  loadedFrom(text, { env: { OLD: 'old-secret-value', NEW: 'new-secret-value' } });
 const before = read(
   'mcpServers: { wiki: { url: "https://wiki.example/mcp", headers: { Authorization: "Bearer ${OLD}" } }, gone: { url: "https://gone.example/mcp" } }\nlimits: { maxSessions: 10 }\n',
 );

@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { MemoryBus, subjects } from '@omnibus/bus';
-import { loadConfig } from '@omnibus/config';
 import { principalOf } from '@omnibus/identity';
 import type { ConnectCommand } from '@omnibus/protocol';
 import { connectionHandlers } from './connection-handlers.ts';
+import { loadedFrom } from '@omnibus/config/testing';
 
 it('what a user has connected is ended under the principal that the user has, with the id in the file', async () => {
   const bus = new MemoryBus(({ what }) => expect.fail(what));
@@ -14,8 +14,7 @@ it('what a user has connected is ended under the principal that the user has, wi
     heard.push(command);
     reply({ kind: 'forgotten', count: 0, notRevoked: 0 });
   });
-  const loaded = loadConfig({ file: 'test', text: '{}', env: {}, readFile: () => '' });
-  if (!('config' in loaded)) expect.fail('the configuration is wrong');
+  const loaded = loadedFrom('{}');
   const { forget } = connectionHandlers({
     config: () => loaded.config,
     edgeBus: () => bus,

@@ -1,14 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { expect, it } from 'vitest';
-import { loadConfig, type Config } from '@omnibus/config';
+import { configOf } from '@omnibus/config/testing';
 import { entryHandlers } from './entry-handlers.ts';
 import type { ApiRequest } from './site.ts';
-
-function configOf(options: object): Config {
-  const loaded = loadConfig({ file: 'omnibus.yaml', text: JSON.stringify(options), env: {}, readFile: () => '' });
-  if ('problems' in loaded) throw new Error(loaded.problems[0]?.message);
-  return loaded.config;
-}
 
 function open(options: object, starts?: string) {
   const done: string[] = [];

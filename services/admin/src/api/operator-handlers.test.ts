@@ -6,16 +6,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { Audit, AuditEvent } from '@omnibus/audit';
-import { loadConfig } from '@omnibus/config';
 import { createLogger, Faults, Metrics, type Logger } from '@omnibus/telemetry';
 import { AdminAccess } from '../access.ts';
 import { Recovery, recoveryProof } from '../recovery.ts';
 import { operatorHandlers } from './operator-handlers.ts';
+import { loadedFrom } from '@omnibus/config/testing';
 
 it('who has tried to recover the port without the key has done nothing, is counted and on record as refused, and has one line in the log however often he tries', async () => {
   const key = randomBytes(32);
-  const loaded = loadConfig({ file: 'test', text: '{}', env: {}, readFile: () => '' });
-  if (!('config' in loaded)) expect.fail('the configuration is wrong');
+  const loaded = loadedFrom('{}');
   const [metrics, recovery] = [new Metrics({ processMetrics: false }), new Recovery([key])];
   const lines: string[] = [];
   const log: Logger = Object.assign(createLogger({ level: 'silent', format: 'json' }), {
@@ -72,8 +71,7 @@ it('a gateway without a file of API keys is told apart from one with a file that
   try {
     writeFileSync(join(folder, 'keys.yaml'), 'keys: [');
     const asked = async (text: string): Promise<unknown> => {
-      const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
-      if (!('config' in loaded)) expect.fail('the configuration is wrong');
+      const loaded = loadedFrom(text);
       const { config } = loaded;
       const { keys } = operatorHandlers({
         config: () => config,

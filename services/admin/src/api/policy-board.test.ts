@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Catalogue } from '@omnibus/admin-api';
-import { loadConfig } from '@omnibus/config';
+import { loadedFrom } from '@omnibus/config/testing';
 import { compile, type RuleSettings } from '@omnibus/policy';
 import type { RuleCompiler } from '../policy/decisions.ts';
 import { ConfigHistory } from './config-history.ts';
@@ -35,8 +35,7 @@ function open(
     null,
     2,
   );
-  const loaded = loadConfig({ file: 'omnibus.json', text, env, readFile: () => '' });
-  if ('problems' in loaded) throw new Error(loaded.problems[0]?.message);
+  const loaded = loadedFrom(text, { file: 'omnibus.json', env });
   const pages: Catalogue[] = [0, 1].map((page) => ({
     endpoint: '',
     endpoints: [],

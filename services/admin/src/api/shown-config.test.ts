@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { loadConfig } from '@omnibus/config';
+import { loadedFrom } from '@omnibus/config/testing';
 import { shownValues } from './shown-config.ts';
 
 it.each([
@@ -8,17 +8,9 @@ it.each([
   'vault:secret/team/a#key',
   `vault:secret/${'folder/'.repeat(40)}a#key`,
 ])('what came by ${%s} is hidden, in options that are not secret too', (reference) => {
-  const text = JSON.stringify({
-    mcpServers: { one: { url: `https://one.example.com/\${${reference}}/mcp`, args: [`--key=\${${reference}}`] } },
-  });
-  const loaded = loadConfig({
-    file: 'omnibus.json',
-    text,
-    env: {},
-    readFile: () => 'hunter2',
-    secret: () => ({ text: 'hunter2' }),
-  });
-  if ('problems' in loaded) throw new Error(loaded.problems.map(({ message }) => message).join('; '));
+  const one = { url: `https://one.example.com/\${${reference}}/mcp`, args: [`--key=\${${reference}}`] };
+  const told = { readFile: () => 'hunter2', secret: () => ({ text: 'hunter2' }) };
+  const loaded = loadedFrom({ mcpServers: { one } }, told);
   const shown = shownValues({ config: loaded.config, loaded, overrides: {}, discovered: new Set() });
   expect(shown.find(({ path }) => path === 'mcpServers.one.url')).toMatchObject({
     isSecret: true,

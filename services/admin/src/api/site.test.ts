@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import type { Problem } from '@omnibus/admin-api';
-import { loadConfig, type Config } from '@omnibus/config';
+import { configOf } from '@omnibus/config/testing';
 import { Metrics, type AdminAct, type AdminAnswer } from '@omnibus/telemetry';
 import type { AdminAccess } from '../access.ts';
 import { mayDo, type AdminRole } from '../roles.ts';
@@ -13,12 +13,6 @@ let server: Server | undefined;
 afterEach(() => {
   server?.close();
 });
-
-function configOf(options: object): Config {
-  const loaded = loadConfig({ file: 'omnibus.yaml', text: JSON.stringify(options), env: {}, readFile: () => '' });
-  if ('problems' in loaded) throw new Error(loaded.problems[0]?.message);
-  return loaded.config;
-}
 
 interface Heard {
   readonly status: number;

@@ -1,14 +1,13 @@
 /** Names in questions about tokens. */
 import { expect, it } from 'vitest';
-import { loadConfig } from '@omnibus/config';
 import { newWorkerId } from '@omnibus/protocol';
 import { tokenHandlers } from './token-handlers.ts';
 import type { ApiRequest } from './site.ts';
+import { loadedFrom } from '@omnibus/config/testing';
 
 it('a server that the configuration does not have is unknown, also one with the name of a property of all objects', async () => {
   const text = JSON.stringify({ mcpServers: { files: { url: 'https://files.example' } } });
-  const loaded = loadConfig({ file: 'omnibus.yaml', text, env: {}, readFile: () => '' });
-  if ('problems' in loaded) throw new Error(loaded.problems[0]?.message);
+  const loaded = loadedFrom(text);
   const nothing = { tools: 0, tokens: 0, slim: 0 };
   const listed = { mode: 'full', isSlim: false, tools: 0, tokens: 0 };
   const costs = { rows: [], total: nothing, savings: [], search: 0, code: 0, bounded: 0, listed };

@@ -2,17 +2,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig, type Config } from '@omnibus/config';
+import { configOf } from '@omnibus/config/testing';
 import { StandInIssuer } from '@omnibus/identity/testing';
 import { expect, it, onTestFinished } from 'vitest';
 import { identityFindings } from '../commands/identity-findings.ts';
 import { identityWarnings } from '@omnibus/setup/warnings';
-
-function configOf(text: string): Config {
-  const loaded = loadConfig({ file: 'omnibus.yaml', text, env: {}, readFile: () => '' });
-  if ('problems' in loaded) throw new Error(loaded.problems.map(({ message }) => message).join());
-  return loaded.config;
-}
 
 const server = (tenants: string): string =>
   `mcpServers: { up: { url: http://127.0.0.1:4001/mcp, tenants: ${tenants} } }`;

@@ -1,15 +1,9 @@
-import { loadConfig, type Config } from '@omnibus/config';
+import { configOf } from '@omnibus/config/testing';
 import { expect, it } from 'vitest';
 import { nameChanges } from './name-changes.ts';
 
-function config(text: string): Config {
-  const loaded = loadConfig({ file: 'omnibus.yaml', text, env: {}, readFile: () => '' });
-  if ('problems' in loaded) throw new Error(loaded.problems[0]?.message);
-  return loaded.config;
-}
-
-const one = config('mcpServers: { memory: { command: a } }');
-const two = config('mcpServers: { memory: { command: a }, files: { command: b } }');
+const one = configOf('mcpServers: { memory: { command: a } }');
+const two = configOf('mcpServers: { memory: { command: a }, files: { command: b } }');
 
 it('a second server puts names before those of the first, and its removal takes them away again', () => {
   expect(nameChanges(one, two)).toContain('a tool "x" of memory is "memory__x" now');
@@ -17,10 +11,10 @@ it('a second server puts names before those of the first, and its removal takes 
 });
 
 it('names that stay as they are are not mentioned', () => {
-  const disabled = config('mcpServers: { memory: { command: a }, files: { command: b, disabled: true } }');
-  const always = config('prefix: always\nmcpServers: { memory: { command: a } }');
-  const both = config('prefix: always\nmcpServers: { memory: { command: a }, files: { command: b } }');
-  const empty = config('mcpServers: {}');
+  const disabled = configOf('mcpServers: { memory: { command: a }, files: { command: b, disabled: true } }');
+  const always = configOf('prefix: always\nmcpServers: { memory: { command: a } }');
+  const both = configOf('prefix: always\nmcpServers: { memory: { command: a }, files: { command: b } }');
+  const empty = configOf('mcpServers: {}');
   for (const [before, after] of [
     [one, disabled],
     [always, both],

@@ -1,5 +1,6 @@
 /** What a comparison of two configurations says of rules about labels, grants and decision points. */
-import { loadConfig, type Config } from '@omnibus/config';
+import type { Config } from '@omnibus/config';
+import { configOf } from '@omnibus/config/testing';
 import { openPolicy } from '@omnibus/admin/policy';
 import { compileAccess } from '@omnibus/setup/rules';
 import { expect, it } from 'vitest';
@@ -10,9 +11,7 @@ const servers =
 
 async function sideOf(more: string): Promise<Side> {
   const text = more.includes('mcpServers') ? more : servers + more;
-  const loaded = loadConfig({ file: 'omnibus.yaml', text, env: {}, readFile: () => '' });
-  if ('problems' in loaded) throw new Error(loaded.problems.map(({ message }) => message).join());
-  const config: Config = loaded.config;
+  const config = configOf(text);
   const policy = await compileAccess(config);
   return policy === undefined ? openPolicy(config) : { config, policy };
 }

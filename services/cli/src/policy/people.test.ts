@@ -1,13 +1,7 @@
 /** The callers that a comparison of rules tries. */
-import { loadConfig, type Config } from '@omnibus/config';
+import { configOf } from '@omnibus/config/testing';
 import { expect, it } from 'vitest';
 import { peopleOf } from './people.ts';
-
-function configOf(text: string): Config {
-  const loaded = loadConfig({ file: 'omnibus.yaml', text, env: {}, readFile: () => '' });
-  if ('problems' in loaded) throw new Error(loaded.problems.map(({ message }) => message).join());
-  return loaded.config;
-}
 
 it('nobody is tried as somebody with names of two issuers at once', () => {
   const config = configOf(

@@ -2,7 +2,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig, type Config } from '@omnibus/config';
+import type { Config } from '@omnibus/config';
+import { configOf } from '@omnibus/config/testing';
 import { expect, it, onTestFinished } from 'vitest';
 import { recordsInOrder, type AnyRecord } from './records-in-order.ts';
 import { openReplay, type Replayed, type ReplayOptions } from './replay.ts';
@@ -13,12 +14,7 @@ const servers = {
   mail: { url: 'http://127.0.0.1:3/mcp', flow: 'shared', hints: 'believe' },
 };
 
-function configOf(more: object): Config {
-  const text = JSON.stringify({ mcpServers: servers, ...more });
-  const loaded = loadConfig({ file: 'omnibus.json', text, env: {}, readFile: () => '' });
-  if ('problems' in loaded) throw new Error(loaded.problems.map(({ message }) => message).join());
-  return loaded.config;
-}
+const configWith = (more: object): Config => configOf({ mcpServers: servers, ...more });
 
 let clock = Date.UTC(2026, 10, 20);
 /** A record of a call, a second after the one before. */
@@ -49,7 +45,7 @@ async function replayed(
   config: object = guarded,
   more: Partial<ReplayOptions> = {},
 ): Promise<Replayed> {
-  const replay = await openReplay({ config: configOf(config), hints, ...more });
+  const replay = await openReplay({ config: configWith(config), hints, ...more });
   for (const record of records) replay.add(record);
   return replay.result;
 }
@@ -153,7 +149,7 @@ it('is unsure too of a call that depends on a label of a rule about such facts, 
 });
 
 it('keeps a bounded number of conversations and rows, however many records there are', async () => {
-  const replay = await openReplay({ config: configOf(guarded), hints, maxConversations: 100, maxRows: 10 });
+  const replay = await openReplay({ config: configWith(guarded), hints, maxConversations: 100, maxRows: 10 });
   for (let index = 0; index < 20_000; index += 1) {
     const session = { 'mcp.session.id': `session ${index}`, 'user.id': `user ${index}` };
     replay.add(called('mail/read', session));

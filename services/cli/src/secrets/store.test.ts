@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Authority, FakeVault } from '@omnibus/bus/testing';
-import { loadConfig, readConfigFile, type ServerConfig, type StoreSettings } from '@omnibus/config';
+import { readConfigFile, type ServerConfig, type StoreSettings } from '@omnibus/config';
+import { configOf } from '@omnibus/config/testing';
 import { SecretStore } from './store.ts';
 
 let vault: FakeVault;
@@ -20,16 +21,8 @@ beforeEach(async () => {
 });
 afterEach(() => stack.disposeAsync());
 
-const settingsOf = (options: object = {}): StoreSettings => {
-  const loaded = loadConfig({
-    file: 'omnibus.yaml',
-    text: JSON.stringify({ secrets: { vault: { refresh: 0, ...options } } }),
-    env: {},
-    readFile: () => '',
-  });
-  if ('problems' in loaded) throw new Error(loaded.problems.map(({ message }) => message).join('; '));
-  return loaded.config.secrets.vault;
-};
+const settingsOf = (options: object = {}): StoreSettings =>
+  configOf({ secrets: { vault: { refresh: 0, ...options } } }).secrets.vault;
 /** For a store that does not answer: a test waits that long. */
 const impatient = { patience: '1s' };
 const newStore = (): SecretStore => stack.use(new SecretStore((problem) => void warnings.push(problem)));

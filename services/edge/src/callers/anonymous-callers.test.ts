@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { expect, it } from 'vitest';
 import type { EndpointName } from '@omnibus/protocol';
-import { configOf } from '../edge-under-test.ts';
+import { configOf } from '@omnibus/config/testing';
 import { AnonymousCallers } from './anonymous-callers.ts';
 import { ClientAddresses } from './client-address.ts';
 

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { newSessionId } from '@omnibus/protocol';
-import { configOf, EdgeUnderTest, initialize } from '../edge-under-test.ts';
+import { configOf } from '@omnibus/config/testing';
+import { EdgeUnderTest, initialize } from '../edge-under-test.ts';
 
 const servers =
   'mcpServers: { up: { url: "http://127.0.0.1:9/mcp" }, off: { url: "http://127.0.0.1:9/mcp", disabled: true } }\nprofiles: { mine: { servers: [up] } }';

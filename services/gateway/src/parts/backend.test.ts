@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { ConfigHistory } from '@omnibus/admin/history';
-import { loadConfig } from '@omnibus/config';
 import { createLogger } from '@omnibus/telemetry';
 import { compose } from '../compose.ts';
 import type { Part } from '../part.ts';
@@ -13,6 +12,7 @@ import { connectedBus } from './bus.ts';
 import { signInPages } from './sign-in-pages.ts';
 import { traces } from './tracing.ts';
 import { vaults } from './vault.ts';
+import { configOf } from '@omnibus/config/testing';
 
 it('programs of servers end when a process cannot start with all of its servers', async () => {
   const baseFolder = await mkdtemp(join(tmpdir(), 'omnibus-servers-'));
@@ -24,8 +24,7 @@ it('programs of servers end when a process cannot start with all of its servers'
       address: { url: 'http://127.0.0.1:1' },
     },
   });
-  const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
-  if ('problems' in loaded) throw new Error('the configuration of the test is wrong');
+  const config = configOf(text);
   let pid = '';
   /** The bus refuses the calls of one server once the program of the other runs. */
   const refusing: Part = {
@@ -44,7 +43,7 @@ it('programs of servers end when a process cannot start with all of its servers'
   };
   const starting = compose(
     {
-      config: loaded.config,
+      config,
       baseFolder,
       role: 'all',
       isServing: false,

@@ -4,7 +4,8 @@ import { once } from 'node:events';
 import { expect, it } from 'vitest';
 import { ConfigHistory } from '@omnibus/admin/history';
 import { subjects } from '@omnibus/bus';
-import { loadConfig, type Role } from '@omnibus/config';
+import type { Role } from '@omnibus/config';
+import { configOf } from '@omnibus/config/testing';
 import { createLogger } from '@omnibus/telemetry';
 import { compose } from '../compose.ts';
 import type { Part } from '../part.ts';
@@ -18,8 +19,7 @@ async function failedStart(
   mayHear: (name: string) => boolean,
 ): Promise<{ readonly problem: unknown; readonly isLeaving: readonly boolean[] }> {
   const text = JSON.stringify({ mcpServers: {}, listen, admin: '127.0.0.1:0', timeouts: { drain: '1s' } });
-  const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
-  if ('problems' in loaded) throw new Error('the configuration of the test is wrong');
+  const config = configOf(text);
   const isLeaving: boolean[] = [];
   const shared: Part = {
     name: 'a bus that is shared',
@@ -38,7 +38,7 @@ async function failedStart(
   const at = parts.indexOf(connectedBus) + 1;
   const problem: unknown = await compose(
     {
-      config: loaded.config,
+      config,
       baseFolder: '.',
       role,
       isServing: true,

@@ -1,6 +1,6 @@
 /** Callers with calls to one adapter, because it may have state for them. */
 import { describe, expect, it } from 'vitest';
-import { loadConfig, type Config } from '@omnibus/config';
+import { configOf } from '@omnibus/config/testing';
 import {
   anonymous,
   localUser,
@@ -22,14 +22,8 @@ const clients = {
 };
 
 function keptFor(server: object, more: Partial<ExchangeContext>): string | undefined {
-  const loaded = loadConfig({
-    file: 'test',
-    text: JSON.stringify({ mcpServers: { up: server } }),
-    env: {},
-    readFile: () => '',
-  });
-  if (!('config' in loaded)) throw new Error(JSON.stringify(loaded));
-  return new ServerSettings(loaded.config as Config).keptFor(parseServerName('up'), { ...known, ...more });
+  const config = configOf({ mcpServers: { up: server } });
+  return new ServerSettings(config).keptFor(parseServerName('up'), { ...known, ...more });
 }
 
 const program = { command: 'node' };

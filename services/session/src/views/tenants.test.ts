@@ -1,6 +1,5 @@
 /** Entries of one tenant do not exist for another, nor for callers without one, word for word. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { loadConfig } from '@omnibus/config';
 import {
   latestLegacyRevision,
   latestModernRevision,
@@ -12,6 +11,7 @@ import {
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from '../worker-under-test.ts';
 import { Endpoints } from './endpoints.ts';
 import { placeAt } from './place.ts';
+import { configOf } from '@omnibus/config/testing';
 
 const servers = {
   ours: { url: 'http://127.0.0.1:1/mcp', tenants: ['acme'] },
@@ -148,35 +148,23 @@ it('who is in a session is told that lists changed when a server changes that he
   });
   await theirs.pushed.untilSome(({ method }) => method === 'notifications/tools/list_changed');
   expect(ours.pushed.values).toEqual([]);
-  const loaded = loadConfig({
-    file: 'test',
-    text: JSON.stringify({
+  const config = configOf({
       ...settings,
       mcpServers: { ...servers, theirs: { ...servers.theirs, tenants: ['umbrella', 'acme'] } },
-    }),
-    env: {},
-    readFile: () => '',
-  });
-  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
-  test.worker?.apply(loaded.config);
+    });
+  test.worker?.apply(config);
   await ours.pushed.untilSome(({ method }) => method === 'notifications/tools/list_changed');
   expect(await listed(ours, 'tools/list')).toContain('theirs__new');
 });
 
 it('tenants that see the same servers share what is computed of them', () => {
-  const loaded = loadConfig({
-    file: 'test',
-    text: JSON.stringify({
+  const config = configOf({
       mcpServers: {
         both: { url: 'http://a.example/mcp', tenants: ['acme', 'umbrella'] },
         one: { url: 'http://a.example/mcp', tenants: ['solo'] },
       },
-    }),
-    env: {},
-    readFile: () => '',
-  });
-  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
-  const endpoints = new Endpoints(loaded.config);
+    });
+  const endpoints = new Endpoints(config);
   const of = (tenant?: string) => endpoints.get(placeAt(rootEndpoint, tenant));
   expect(of('acme')).toBe(of('umbrella'));
   expect(of('stranger')).toBe(of());
@@ -185,10 +173,8 @@ it('tenants that see the same servers share what is computed of them', () => {
 
 it('an endpoint passes no unlisted names on to a server that gets other arguments than clients send', () => {
   const isOpen = (tools: object): boolean | undefined => {
-    const text = JSON.stringify({ mcpServers: { one: { url: 'http://127.0.0.1:1/mcp', tools } } });
-    const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
-    if (!('config' in loaded)) throw new Error(JSON.stringify(loaded.problems));
-    return new Endpoints(loaded.config).get(placeAt(parseEndpointName('one'), undefined))?.isOpen;
+    const config = configOf({ mcpServers: { one: { url: 'http://127.0.0.1:1/mcp', tools } } });
+    return new Endpoints(config).get(placeAt(parseEndpointName('one'), undefined))?.isOpen;
   };
   expect(isOpen({})).toBe(true);
   expect(isOpen({ act: { title: 'Act' } })).toBe(true);

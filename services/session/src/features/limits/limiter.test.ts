@@ -1,7 +1,6 @@
 /** Limits over three session workers, on a bus in memory and with a clock that the test turns. */
 import { beforeEach, expect, it } from 'vitest';
 import { MemoryBus, quotaBuckets, type KeyValue } from '@omnibus/bus';
-import { loadConfig } from '@omnibus/config';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous,
@@ -18,6 +17,7 @@ import type { Charge } from './charge.ts';
 import { Limiter } from './limiter.ts';
 import { Quotas, type Window } from './quotas.ts';
 import { compileRules, type LimitedRequest } from './rules.ts';
+import { loadedFrom } from '@omnibus/config/testing';
 
 const server = parseServerName('images');
 const workersThere = 3;
@@ -49,8 +49,7 @@ beforeEach(() => {
 });
 
 async function start(...rules: readonly object[]): Promise<void> {
-  const loaded = loadConfig({ file: 'test', text: JSON.stringify({ limits: { rules } }), env: {}, readFile: () => '' });
-  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
+  const loaded = loadedFrom({ limits: { rules } });
   const stores = { day: await bus.keyValue(quotaBuckets.day), month: await bus.keyValue(quotaBuckets.month) };
   const bucket = (window: Window): KeyValue<QuotaRecord> => {
     if (!isStoreThere) throw new Error('the store does not answer');

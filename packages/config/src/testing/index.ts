@@ -1,0 +1,2 @@
+export { configOf, loadedFrom, loadOptions } from './config-of.ts';
+export { mistakes } from './mistakes.ts';
