@@ -1,13 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { loadConfig } from './load.ts';
+import { loadOptions } from './testing/config-of.ts';
 
 function problemsOf(proxy: string): readonly string[] {
-  const loaded = loadConfig({
-    file: 'omnibus.yaml',
-    text: `auth: { proxy: { ${proxy} } }\nmcpServers: { a: { url: http://127.0.0.1:4001/mcp } }`,
-    env: {},
-    readFile: () => '',
-  });
+  const loaded = loadOptions(`auth: { proxy: { ${proxy} } }\nmcpServers: { a: { url: http://127.0.0.1:4001/mcp } }`);
   return 'problems' in loaded ? loaded.problems.map(({ message }) => message) : [];
 }
 
@@ -105,12 +100,7 @@ it.each([
   ],
   ['tenants: { acme: {} }', 'tenants: unknown option; write `tenants` under a server or profile'],
 ])('a mistake is refused with what to write instead: %s', (text, message) => {
-  const loaded = loadConfig({
-    file: 'omnibus.yaml',
-    text: `${text}\nmcpServers: { a: { url: http://127.0.0.1:4001/mcp } }`,
-    env: {},
-    readFile: () => '',
-  });
+  const loaded = loadOptions(`${text}\nmcpServers: { a: { url: http://127.0.0.1:4001/mcp } }`);
   expect(
     'problems' in loaded
       ? loaded.problems.map((problem) => `${problem.path ?? ''}: ${problem.message}`).join('\n')
@@ -126,24 +116,14 @@ it.each([
 ])(
   'the address of the gateway is what clients make of it, so that it can stand in a header: %s',
   (publicUrl, expected) => {
-    const loaded = loadConfig({
-      file: 'omnibus.yaml',
-      text: `publicUrl: ${publicUrl}\nmcpServers: {}`,
-      env: {},
-      readFile: () => '',
-    });
+    const loaded = loadOptions(`publicUrl: ${publicUrl}\nmcpServers: {}`);
     expect('problems' in loaded ? loaded.problems : loaded.config.publicUrl).toBe(expected);
   },
 );
 
 it('hosts and origins are what browsers send, however they were written', () => {
   const securityOf = (text: string): unknown => {
-    const loaded = loadConfig({
-      file: 'omnibus.yaml',
-      text: `security: ${text}\nmcpServers: {}`,
-      env: {},
-      readFile: () => '',
-    });
+    const loaded = loadOptions(`security: ${text}\nmcpServers: {}`);
     return 'problems' in loaded ? loaded.problems.map(({ message }) => message) : loaded.config.security;
   };
   expect(
@@ -178,12 +158,7 @@ it('hosts and origins are what browsers send, however they were written', () => 
 });
 
 it('the gateway itself is no issuer whose tokens it could accept, unless it runs an authorization server', () => {
-  const loaded = loadConfig({
-    file: 'omnibus.yaml',
-    text: 'publicUrl: https://mcp.example.com\nauth: { issuers: [{ issuer: "https://mcp.example.com/" }] }\nmcpServers: {}',
-    env: {},
-    readFile: () => '',
-  });
+  const loaded = loadOptions('publicUrl: https://mcp.example.com\nauth: { issuers: [{ issuer: "https://mcp.example.com/" }] }\nmcpServers: {}');
   expect('problems' in loaded ? loaded.problems.map(({ message }) => message) : []).toEqual([
     expect.stringContaining('`publicUrl` is the gateway itself'),
   ]);

@@ -1,12 +1,8 @@
 import { expect, it } from 'vitest';
 import { consoleMode } from './console-schema.ts';
-import { loadConfig } from './load.ts';
+import { configOf } from './testing/config-of.ts';
 
-const modeOf = (options: object): string => {
-  const loaded = loadConfig({ file: 'omnibus.yaml', text: JSON.stringify(options), env: {}, readFile: () => '' });
-  if ('problems' in loaded) throw new Error(loaded.problems[0]?.message);
-  return consoleMode(loaded.config);
-};
+const modeOf = (options: object): string => consoleMode(configOf(options));
 const guarded = { auth: { keys: { file: 'keys.yaml' }, admin: { roles: { admin: ['key:a'] } } } };
 
 it('everything is served where only this machine is listened on or somebody is known, and nothing elsewhere, unless it is said', () => {

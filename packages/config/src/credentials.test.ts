@@ -5,6 +5,7 @@ import { accountOf } from './accounts.ts';
 import { isSecretOption } from './secret-options.ts';
 import { loadConfig, type ConfigSource } from './load.ts';
 import type { ServerConfig } from './schema.ts';
+import { loadOptions } from './testing/config-of.ts';
 
 const issuer = 'https://issuer.example';
 
@@ -14,7 +15,7 @@ function problemsOf(credentials: object, more: object = {}, settings: object = {
     ...more,
     mcpServers: { a: { url: 'https://server.example/mcp', credentials, ...settings } },
   });
-  const loaded = loadConfig({ file: 'f.json', text, env: {}, readFile: () => '' });
+  const loaded = loadOptions(text, { file: 'f.json' });
   return ('problems' in loaded ? loaded.problems : loaded.faults).map(({ message }) => message).join('; ');
 }
 
@@ -116,12 +117,7 @@ it.each([
   ['https://server.example/mcp', { ca: 'c', caFile: 'ca.pem' }, 'expected either `ca` or `caFile`'],
   ['http://server.example/mcp', { caFile: 'ca.pem' }, 'a `url` that begins with https:// or wss://'],
 ])('a server at %s with TLS by %j: "%s"', (url, tls, problem) => {
-  const loaded = loadConfig({
-    file: 'f.json',
-    text: JSON.stringify({ mcpServers: { a: { url, tls } } }),
-    env: {},
-    readFile: () => '',
-  });
+  const loaded = loadOptions({ mcpServers: { a: { url, tls } } }, { file: 'f.json' });
   expect(('problems' in loaded ? loaded.problems : loaded.faults).map(({ message }) => message).join('; ')).toContain(
     problem,
   );
@@ -150,12 +146,7 @@ it('the key of a certificate is a secret, which only processes that connect to s
 
 it('an account is said in words for people', () => {
   const accountFor = (settings: object, more: object = {}): string | undefined => {
-    const loaded = loadConfig({
-      file: 'f.json',
-      text: JSON.stringify({ ...more, mcpServers: { a: { url: 'https://server.example/mcp', ...settings } } }),
-      env: {},
-      readFile: () => '',
-    });
+    const loaded = loadOptions({ ...more, mcpServers: { a: { url: 'https://server.example/mcp', ...settings } } }, { file: 'f.json' });
     return 'config' in loaded
       ? accountOf(loaded.config.mcpServers['a'] as ServerConfig, loaded.config)
       : JSON.stringify(loaded);
@@ -240,7 +231,7 @@ function problemsIn(headers: object, more: object, settings: object): string {
     ...more,
     mcpServers: { a: { url: 'https://server.example/mcp', headers, ...settings } },
   });
-  const loaded = loadConfig({ file: 'f.json', text, env: {}, readFile: () => '' });
+  const loaded = loadOptions(text, { file: 'f.json' });
   return ('problems' in loaded ? loaded.problems : loaded.faults).map(({ message }) => message).join('; ');
 }
 

@@ -2,13 +2,7 @@
 import { expect, it } from 'vitest';
 import { readClientFile } from './clients/read.ts';
 import { noServers } from './diff.ts';
-import { loadConfig } from './load.ts';
-
-function configOf(text: string): Parameters<typeof noServers>[0] {
-  const loaded = loadConfig({ file: 'f.yaml', text, env: {}, readFile: () => '' });
-  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
-  return loaded.config;
-}
+import { configOf } from './testing/config-of.ts';
 
 it('servers that are all disabled are named, and are not called missing', () => {
   expect(noServers(configOf('mcpServers: {}'))?.problem).toBe('there are no servers');

@@ -1,15 +1,10 @@
 import { expect, it } from 'vitest';
-import { loadConfig } from './load.ts';
+import { loadOptions } from './testing/config-of.ts';
 
 const token = 'a'.repeat(32);
 
 function problemsOf(scim: string, auth = ''): readonly string[] {
-  const loaded = loadConfig({
-    file: 'omnibus.yaml',
-    text: `publicUrl: https://mcp.example.com\nauth: { issuers: [{ issuer: https://a.example }, { issuer: https://b.example, tenant: org }]${auth}, scim: [${scim}] }\nmcpServers: { a: { url: http://127.0.0.1:4001/mcp } }`,
-    env: {},
-    readFile: () => '',
-  });
+  const loaded = loadOptions(`publicUrl: https://mcp.example.com\nauth: { issuers: [{ issuer: https://a.example }, { issuer: https://b.example, tenant: org }]${auth}, scim: [${scim}] }\nmcpServers: { a: { url: http://127.0.0.1:4001/mcp } }`);
   return 'problems' in loaded ? loaded.problems.map(({ message }) => message) : [];
 }
 

@@ -1,5 +1,4 @@
 /** What a comparison of two configurations says of rules about labels, grants and decision points. */
-import type { Config } from '@omnibus/config';
 import { configOf } from '@omnibus/config/testing';
 import { openPolicy } from '@omnibus/admin/policy';
 import { compileAccess } from '@omnibus/setup/rules';
