@@ -1,20 +1,13 @@
 /** Takes over sessions of dead workers, and finds the worker that holds a session without a record. */
-import { subjects, type Bus } from '@omnibus/bus';
-import type { DeadlineWheel } from '@omnibus/lifecycle';
+import { subjects } from '@omnibus/bus';
 import type { AdoptCommand, AdoptReply, SessionKey, WorkerId } from '@omnibus/protocol';
-import type { Logger, Metrics } from '@omnibus/telemetry';
-import type { Peers } from './peers.ts';
-import type { Recorded, SessionRecords } from './records.ts';
-import type { Sessions } from './sessions.ts';
+import type { Recorded } from './records.ts';
+import type { Sessions, SessionsOptions } from './sessions.ts';
 
-export interface AdoptionOptions {
-  readonly bus: Bus;
-  readonly wheel: DeadlineWheel;
-  readonly log: Logger;
-  readonly metrics: Metrics;
-  readonly worker: WorkerId;
-  readonly records: SessionRecords;
-  readonly peers: Peers;
+export interface AdoptionOptions extends Pick<
+  SessionsOptions,
+  'bus' | 'wheel' | 'log' | 'metrics' | 'worker' | 'records' | 'peers'
+> {
   readonly sessions: Sessions;
   /** Whether there is room for one more session, if need be after ending an unused one. */
   readonly hasRoom: () => boolean;

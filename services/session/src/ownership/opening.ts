@@ -1,6 +1,5 @@
 /** Opens sessions, within the limits per caller and per worker. */
 import type { View } from '@omnibus/catalog';
-import type { Config } from '@omnibus/config';
 import {
   errorText,
   fault,
@@ -12,22 +11,15 @@ import {
   type GatewayFault,
   type OpenCommand,
   type OpenReply,
-  type WorkerId,
 } from '@omnibus/protocol';
-import type { Logger, Metrics } from '@omnibus/telemetry';
 import { initializeProblem } from '../dialect/legacy/handshake.ts';
-import type { SessionRecords } from './records.ts';
-import type { Sessions } from './sessions.ts';
+import type { Sessions, SessionsOptions } from './sessions.ts';
 
-export interface OpeningOptions {
-  readonly log: Logger;
-  readonly metrics: Metrics;
-  readonly worker: WorkerId;
-  readonly config: () => Config;
-  readonly records: SessionRecords;
+export interface OpeningOptions extends Pick<
+  SessionsOptions,
+  'log' | 'metrics' | 'worker' | 'config' | 'records' | 'callerProblem'
+> {
   readonly sessions: Sessions;
-  /** Why the identity of a caller in a command is not proven; undefined where it is. */
-  readonly callerProblem: (caller: Caller) => GatewayFault | undefined;
   /** What must be waited for before the caller's lists are known; undefined if nothing. */
   readonly undecided: (caller: Caller) => Promise<void> | undefined;
   /** Puts on record that it is not, and why. */

@@ -3,22 +3,17 @@ import { Heartbeat, sessionsBucket, subjects, type KeyValue, type Subscription, 
 import type {
   AdoptCommand,
   AdoptReply,
-  Facts,
   FindCommand,
   HoldReply,
-  Caller,
-  GatewayFault,
   OpenCommand,
   OpenReply,
   Presence,
   SessionRecord,
 } from '@omnibus/protocol';
-import type { View } from '@omnibus/catalog';
-import type { GuestMaker } from '../stateful/session-parts.ts';
 import type { SessionHost } from '../stateful/session-host.ts';
 import { Adoption } from './adoption.ts';
 import { Balance } from './balance.ts';
-import { Opening } from './opening.ts';
+import { Opening, type OpeningOptions } from './opening.ts';
 import { Peers } from './peers.ts';
 import { SessionRecords } from './records.ts';
 import { Sessions, type SessionsOptions } from './sessions.ts';
@@ -27,18 +22,12 @@ import { answerWhileYoung } from './young.ts';
 /** What sessions use of the worker's ownership. */
 export type OwnedHost = Pick<SessionHost, 'isSure' | 'sessionWorkers' | 'confirm' | 'passOn' | 'hasRoomFor'>;
 
-export interface OwnershipOptions<Host extends SessionHost> extends Pick<
-  SessionsOptions,
-  'bus' | 'wheel' | 'log' | 'metrics' | 'worker' | 'config' | 'used'
-> {
+export interface OwnershipOptions<Host extends SessionHost>
+  extends
+    Pick<SessionsOptions, 'bus' | 'wheel' | 'log' | 'metrics' | 'worker' | 'config' | 'guests' | 'callerProblem' | 'used'>,
+    Pick<OpeningOptions, 'undecided' | 'factsOf' | 'view'> {
   readonly stored: KeyValue<SessionRecord>;
   readonly maxBytes: number;
-  readonly guests: readonly GuestMaker[];
-  readonly callerProblem: (caller: Caller) => GatewayFault | undefined;
-  /** What must be waited for before the caller's lists are known; undefined if nothing. */
-  readonly undecided: (caller: Caller) => Promise<void> | undefined;
-  readonly factsOf: (caller: Caller) => Facts | undefined;
-  readonly view: (caller: Caller) => View | undefined;
   /** Makes the parts of the worker that sessions use. */
   readonly makeHost: (owned: OwnedHost) => Host;
 }
