@@ -2,9 +2,12 @@
  * What one feature adds to a session worker. The worker gets a list of features, and knows this interface only. Each feature is one folder under `features/`
  * with one `feature.ts`; `features/index.ts` has the list; its order is that of gates, transforms and watchers.
  */
+import type { Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Guardrails, Policy } from '@omnibus/policy';
 import type { CatalogRecord, ExchangeId, ServerNotice, SessionKey } from '@omnibus/protocol';
+import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { AccessSource } from './call/access.ts';
 import type { Adapters } from './call/adapters.ts';
 import { noBarrier, type Barrier } from './call/barrier.ts';
@@ -17,6 +20,15 @@ import type { CallTransformer } from './call/transforms.ts';
 import { Watchers, type CallWatcher } from './call/watchers.ts';
 import type { GuestMaker } from './stateful/session-parts.ts';
 import type { ListFilter } from './call/list-filter.ts';
+
+/** What each part of a worker may use. */
+export interface WorkerParts {
+  readonly config: Config;
+  readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
 
 /** The compiled rules and guardrails of a configuration; each undefined where it has none. */
 export interface Compiled {

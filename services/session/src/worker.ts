@@ -4,14 +4,12 @@ import {
   openStreamJournal,
   sessionsBucket,
   subjects,
-  type Bus,
   type Journal,
   type KeyValue,
   type Watch,
 } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { Proofs } from '@omnibus/identity';
-import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Guardrails, Policy } from '@omnibus/policy';
 import {
   anonymous,
@@ -29,11 +27,10 @@ import {
   type StreamEntry,
   type WorkerId,
 } from '@omnibus/protocol';
-import type { Logger, Metrics } from '@omnibus/telemetry';
 import { ExchangeWatch } from './call/exchange-watch.ts';
 import { ServerSettings } from './call/server-settings.ts';
 import { gatewayAsCaller } from './call/client-of.ts';
-import { Features, type SessionFeature } from './feature.ts';
+import { Features, type SessionFeature, type WorkerParts } from './feature.ts';
 import { Desk } from './ownership/desk.ts';
 import { Ownership, type OwnedHost } from './ownership/ownership.ts';
 import type { Sessions } from './ownership/sessions.ts';
@@ -50,12 +47,7 @@ import { Interest } from './views/interest.ts';
 import { Offers } from './views/offers.ts';
 import { Views } from './views/views.ts';
 
-export interface SessionWorkerOptions {
-  readonly config: Config;
-  readonly bus: Bus;
-  readonly wheel: DeadlineWheel;
-  readonly log: Logger;
-  readonly metrics: Metrics;
+export interface SessionWorkerOptions extends WorkerParts {
   /** The sealer that all workers of this gateway share. Default: one with a key of its own, for a single worker. */
   readonly sealer?: Sealer | undefined;
   /** Verifies the edges' signatures of callers' identities; undefined in a gateway of one process, where no other is on the bus. */

@@ -1,14 +1,11 @@
 /** The features of a session worker. */
 import type { Audit } from '@omnibus/audit';
-import type { Bus } from '@omnibus/bus';
-import type { Config } from '@omnibus/config';
 import type { Proofs } from '@omnibus/identity';
-import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Guardrails, Policy } from '@omnibus/policy';
 import type { WorkerId } from '@omnibus/protocol';
-import type { Failures, Logger, Metrics, Tap, Tracing } from '@omnibus/telemetry';
+import type { Failures, Tap, Tracing } from '@omnibus/telemetry';
 import { noBarrier } from '../call/barrier.ts';
-import type { SessionFeature } from '../feature.ts';
+import type { SessionFeature, WorkerParts } from '../feature.ts';
 import type { Sealer } from '../public-ids/sealer.ts';
 import { openApprovals } from './approvals/feature.ts';
 import { audit } from './audit/feature.ts';
@@ -28,12 +25,7 @@ import { rules } from './rules/feature.ts';
 import { takeover } from './takeover/feature.ts';
 import { traces } from './traces/feature.ts';
 
-export interface FeatureOptions {
-  readonly config: Config;
-  readonly bus: Bus;
-  readonly wheel: DeadlineWheel;
-  readonly log: Logger;
-  readonly metrics: Metrics;
+export interface FeatureOptions extends WorkerParts {
   readonly tracing: Tracing | undefined;
   /** Verifies the edges' signatures of callers' identities; undefined in a gateway of one process, where nothing else is on the bus. */
   readonly proofs?: Proofs | undefined;

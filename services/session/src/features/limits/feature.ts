@@ -1,14 +1,13 @@
 /** Limits and quotas of callers, and their usage. */
-import { openingAdvice, quotaBuckets, usageBucket, type Bus, type KeyValue } from '@omnibus/bus';
+import { openingAdvice, quotaBuckets, usageBucket, type KeyValue } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import { Proofs } from '@omnibus/identity';
-import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { QuotaRecord, WorkerId } from '@omnibus/protocol';
-import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { Logger } from '@omnibus/telemetry';
 import type { Barrier } from '../../call/barrier.ts';
 import { mayKnowCallers } from '../../call/client-of.ts';
 import type { Gate } from '../../call/gates.ts';
-import type { SessionFeature } from '../../feature.ts';
+import type { SessionFeature, WorkerParts } from '../../feature.ts';
 import { CallGate } from './call-gate.ts';
 import { limitGate } from './gate.ts';
 import { Limiter } from './limiter.ts';
@@ -20,12 +19,7 @@ import { Usage } from './usage.ts';
 
 const stopMs = 2_000;
 
-export interface LimitsOptions {
-  readonly config: Config;
-  readonly bus: Bus;
-  readonly wheel: DeadlineWheel;
-  readonly log: Logger;
-  readonly metrics: Metrics;
+export interface LimitsOptions extends WorkerParts {
   readonly worker: WorkerId;
   /** The number of session workers. */
   readonly workers: () => number;

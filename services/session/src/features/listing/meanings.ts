@@ -2,10 +2,8 @@
  * The meaning of questions, where a configuration names an embedding model. A question waits for its own vector at most for the time limit. While the model fails
  * or is busy, answers are ranked by words, and the failure is logged once.
  */
-import type { Bus } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import type { Config } from '@omnibus/config';
-import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { isObject, type CatalogRecord, type JsonObject } from '@omnibus/protocol';
 import {
   maxQueryLength,
@@ -17,8 +15,8 @@ import {
   type Meaning,
   type PackedVector,
 } from '@omnibus/search';
-import type { Logger, Metrics } from '@omnibus/telemetry';
 import { searchable, type IndexedTools, type Indexes } from '../../call/tool-indexes.ts';
+import type { WorkerParts } from '../../feature.ts';
 import { digestOf, Vectors } from './vectors.ts';
 
 const usualTimeoutMs = 500;
@@ -29,12 +27,7 @@ const maxMissed = 3;
 /** Bound on questions that wait for the model at once; others are ranked by words. */
 const maxOpen = 64;
 
-export interface MeaningsOptions {
-  readonly bus: Bus;
-  readonly wheel: DeadlineWheel;
-  readonly log: Logger;
-  readonly metrics: Metrics;
-}
+export type MeaningsOptions = Omit<WorkerParts, 'config'>;
 
 interface Opened {
   readonly model: EmbeddingModel;

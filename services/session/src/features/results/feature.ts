@@ -2,10 +2,8 @@
  * Results that fit (`results`): a result of a tool over its bound is stored, and the client gets a preview with a link. The transform comes after guardrails
  * and redaction, so what they take out is not stored. Reads are answered by a gate (`gate.ts`).
  */
-import type { Bus } from '@omnibus/bus';
 import { resultBound, resultScheme, tokensOf, type ResultBounds } from '@omnibus/catalog';
 import type { Config } from '@omnibus/config';
-import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   isObject,
   ownServer,
@@ -14,24 +12,19 @@ import {
   type ServerName,
   type SourceTool,
 } from '@omnibus/protocol';
-import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { Logger } from '@omnibus/telemetry';
 import type { Barrier } from '../../call/barrier.ts';
 import type { ResultGate } from '../../call/result-gate.ts';
 import { unchanged, type CallTransform } from '../../call/transform.ts';
 import type { CallTransformer, ServedClient } from '../../call/transforms.ts';
-import type { SessionFeature } from '../../feature.ts';
+import type { SessionFeature, WorkerParts } from '../../feature.ts';
 import { Sealer } from '../../public-ids/sealer.ts';
 import { cutTo, type CutResult, type Stored } from './bounded.ts';
 import { resultGate, type ReadingParts } from './gate.ts';
 import { ownerOf, ownerOfSession } from './owner.ts';
 import { ResultStore } from './store.ts';
 
-export interface ResultsOptions {
-  readonly config: Config;
-  readonly bus: Bus;
-  readonly wheel: DeadlineWheel;
-  readonly log: Logger;
-  readonly metrics: Metrics;
+export interface ResultsOptions extends WorkerParts {
   readonly barrier: Barrier;
   readonly counts: ResultGate | undefined;
   readonly labelled: ReadingParts['labelled'];

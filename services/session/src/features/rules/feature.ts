@@ -1,22 +1,13 @@
 /** The access rules, the limits of credentials, and the guardrails that a request meets. */
-import type { Bus } from '@omnibus/bus';
-import type { Config } from '@omnibus/config';
 import type { Proofs } from '@omnibus/identity';
-import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { Logger, Metrics } from '@omnibus/telemetry';
 import { mayKnowCallers } from '../../call/client-of.ts';
-import type { Compiled, FeatureStart, SessionFeature } from '../../feature.ts';
+import type { Compiled, FeatureStart, SessionFeature, WorkerParts } from '../../feature.ts';
 import { OutsideChecks } from '../guardrails/outside.ts';
 import { AccessRules } from './access.ts';
 import { CredentialLimits } from './credential-limits.ts';
 import { Granted, type Gone } from './granted.ts';
 
-export interface RulesOptions {
-  readonly config: Config;
-  readonly bus: Bus;
-  readonly wheel: DeadlineWheel;
-  readonly log: Logger;
-  readonly metrics: Metrics;
+export interface RulesOptions extends WorkerParts {
   readonly proofs: Proofs | undefined;
   /** Calls back with each user that its directory deactivates; left out if blocks cannot be opened. */
   readonly onGone?: ((listener: (user: Gone) => void) => void) | undefined;
