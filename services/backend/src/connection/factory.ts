@@ -1,23 +1,10 @@
 /** Makes the connections to one server: their common parts, and those of the first only. */
 import type { ServerConfig } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import {
-  anonymous,
-  type JsonObject,
-  type Limits,
-  type Principal,
-  type RepairCounts,
-  type ServerName,
-  type WorkerId,
-} from '@omnibus/protocol';
-import type { Logger, Metrics } from '@omnibus/telemetry';
-import type { Dispatcher } from 'undici';
+import { anonymous, type JsonObject, type Principal, type WorkerId } from '@omnibus/protocol';
 import { Era } from '../dialect/modern/discovery.ts';
 import { lookupUnder } from '../transport/address-rule.ts';
-import type { Diary } from '../transport/diary.ts';
-import { TransportFactory } from '../transport/factory.ts';
-import type { TransportMaker } from '../transport/http-options.ts';
-import type { ReadingBudget } from '../transport/reading-budget.ts';
+import { TransportFactory, type TransportSource } from '../transport/factory.ts';
 import { untilPortOpen } from '../transport/port.ts';
 import { UpstreamConnection } from './connection.ts';
 import type { ConnectionObserver } from './connection-observer.ts';
@@ -26,25 +13,10 @@ import type { ConnectionIdentities } from './identities.ts';
 import type { NewConnection } from './pool-options.ts';
 import type { QuestionTarget } from './questions.ts';
 
-export interface ConnectionFactoryOptions {
-  readonly server: ServerName;
+export interface ConnectionFactoryOptions extends TransportSource {
   readonly worker: WorkerId;
-  readonly config: ServerConfig;
-  /** The folder that relative paths of the configuration start from. */
-  readonly baseFolder: string;
-  readonly limits: Limits;
-  readonly reading: ReadingBudget;
-  readonly dispatcher: Dispatcher;
   readonly identities: ConnectionIdentities;
-  /** What becomes of the server, for people. */
-  readonly diary?: Diary | undefined;
-  /** Counts repairs of the server's messages; undefined without repairs (`validation: enforce`). */
-  readonly repairs: RepairCounts | undefined;
-  /** Left out for an MCP server. */
-  readonly transports?: TransportMaker | undefined;
   readonly wheel: DeadlineWheel;
-  readonly log: Logger;
-  readonly metrics: Metrics;
 }
 
 /**

@@ -28,13 +28,15 @@ import { WebSocketTransport } from './websocket.ts';
 export interface TransportSource {
   readonly server: ServerName;
   readonly config: ServerConfig;
+  /** The folder that relative paths of the configuration start from. */
   readonly baseFolder: string;
   readonly limits: Limits;
   readonly dispatcher: Pick<Dispatcher, 'dispatch'>;
   readonly reading: ReadingBudget;
+  /** What becomes of the server, for people. */
   readonly diary?: Diary | undefined;
-  /** Undefined where nothing is repaired. */
-  readonly repairs?: RepairCounts | undefined;
+  /** Counts repairs of the server's messages; undefined without repairs (`validation: enforce`). */
+  readonly repairs: RepairCounts | undefined;
   /** Left out for an MCP server. */
   readonly transports?: TransportMaker | undefined;
   readonly log: Logger;

@@ -6,9 +6,11 @@ import type { UserCredentials } from './server-credentials.ts';
 
 export interface ConnectionsOptions {
   readonly log: Logger;
+  /** The vault with the tokens of users. */
   readonly vault: Vault;
   /** The vault with tickets, unfinished sign-ins, and tokens that wait for a code. */
   readonly passing: Vault;
+  /** The credentials of users for a server. */
   readonly users: (server: ServerName) => UserCredentials | undefined;
   /** Called when the stored credentials of a user for a server have changed; resolves when the user's connections use the new ones. */
   readonly changed: (server: ServerName, principal: Principal) => Promise<void>;

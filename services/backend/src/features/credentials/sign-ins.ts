@@ -27,7 +27,6 @@ import {
   type Begun,
   type Challenge,
   type Connection,
-  type Vault,
 } from '@omnibus/credentials';
 import {
   anonymous,
@@ -46,29 +45,19 @@ import {
   type SessionKey,
   type Who,
 } from '@omnibus/protocol';
-import type { Logger } from '@omnibus/telemetry';
 import { CodeQuestions, inWords } from './code-questions.ts';
 import { Confirmations, newCode } from './confirmations.ts';
-import { Connections, ownerOf } from './connections.ts';
+import { Connections, ownerOf, type ConnectionsOptions } from './connections.ts';
 import { OwnBrowser, reuseMs } from './own-browser.ts';
 import type { UserCredentials } from './server-credentials.ts';
 import type { SignInAnswer } from './sign-in-answer.ts';
 
-export interface SignInsOptions {
+export interface SignInsOptions extends ConnectionsOptions {
   readonly bus: Bus;
-  readonly log: Logger;
-  /** The vault with the tokens of users. */
-  readonly vault: Vault;
-  /** The vault with tickets and unfinished sign-ins. */
-  readonly passing: Vault;
   /** The address under which browsers reach the gateway. */
   readonly base: () => string | Promise<string>;
   /** Shows the one user of this machine a page, or prints its address; left out where users are elsewhere. @returns whether a browser was opened. */
   readonly show?: ((server: ServerName, address: string) => boolean) | undefined;
-  /** The credentials of users for a server. */
-  readonly users: (server: ServerName) => UserCredentials | undefined;
-  /** Called when the stored credentials of a user for a server have changed; resolves when the user's connections use the new ones. */
-  readonly changed: (server: ServerName, principal: Principal) => Promise<void>;
 }
 
 interface Ticket {

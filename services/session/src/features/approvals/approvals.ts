@@ -9,7 +9,6 @@
  *  V3  Nothing of a wait is left when it has ended: no deadline, no question, no place among the waiting calls.
  */
 import { hash, randomBytes } from 'node:crypto';
-import type { AskTerms } from '@omnibus/policy';
 import { startActor, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous,
@@ -21,21 +20,19 @@ import {
   type Caller,
   type ErrorReason,
   type ExchangeId,
-  type Facts,
   type GrantRecord,
   type GatewayFault,
   type InputAnswer,
   type JsonObject,
   type LabelReason,
   type Limits,
-  type ServerName,
   type WorkerId,
 } from '@omnibus/protocol';
 import type { ApprovalOutcome, Metrics } from '@omnibus/telemetry';
 import type { Questioner } from '../../call/transform.ts';
 import type { Board } from './board.ts';
 import type { CallGrants, CoveredCall } from './call-grants.ts';
-import { formOf, maxShown, shown, verdictOf, type ApprovedKind } from './form.ts';
+import { formOf, maxShown, shown, verdictOf } from './form.ts';
 import { approvalMachine, type ApprovalEvent } from './machine.ts';
 
 /** The audit's data about one wait. */
@@ -50,21 +47,12 @@ export interface ApprovalNote {
   readonly forMs?: number | undefined;
 }
 
-export interface AskedApproval {
+export interface AskedApproval extends CoveredCall {
   readonly caller: Caller;
-  readonly facts: Facts | undefined;
-  readonly server: ServerName;
-  readonly kind: ApprovedKind;
-  /** The server's own name of the tool or prompt, or the URI. */
-  readonly name: string;
   readonly args: unknown;
-  /** The server's definition of a tool, which is approved with the call. */
-  readonly definition: JsonObject | undefined;
-  readonly rule: string;
   readonly because: string | undefined;
   /** The labels of the conversation by which the rule asks; undefined for a rule that depends on none. */
   readonly labelled: LabelReason | undefined;
-  readonly terms: AskTerms;
   /** Names the call at every session worker that may hold it; undefined where no other worker can continue it. */
   readonly exchange: ExchangeId | undefined;
   /** Whether a session worker that is gone may have held the call: approvers may have been asked already. */

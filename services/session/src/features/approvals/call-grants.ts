@@ -11,7 +11,9 @@ export interface CoveredCall {
   readonly facts: Facts | undefined;
   readonly server: ServerName;
   readonly kind: ApprovedKind;
+  /** The server's own name of the tool or prompt, or the URI. */
   readonly name: string;
+  /** The server's definition of a tool, which is approved with the call. */
   readonly definition: JsonObject | undefined;
   readonly rule: string;
   readonly terms: AskTerms;
