@@ -1,18 +1,11 @@
-import { gatewayFaultOf, subjects, type Bus } from '@omnibus/bus';
-import type { DeadlineWheel } from '@omnibus/lifecycle';
+import { gatewayFaultOf, subjects } from '@omnibus/bus';
 import { fault, type OpenCommand, type OpenReply, type WorkerId } from '@omnibus/protocol';
-import type { Logger } from '@omnibus/telemetry';
 import { nearestWorker, type WorkersThere } from './choose-worker.ts';
-import { returnRetryMs, type Connection } from './connection.ts';
+import { returnRetryMs } from './connection.ts';
+import type { DeliveryParts } from './in-flight.ts';
 
-export interface OpenSessionOptions {
-  readonly bus: Bus;
-  readonly wheel: DeadlineWheel;
-  /** A clock with short ticks. */
-  readonly soon: DeadlineWheel;
-  readonly log: Logger;
+export interface OpenSessionOptions extends Pick<DeliveryParts, 'bus' | 'wheel' | 'soon' | 'log' | 'connection'> {
   readonly workers: WorkersThere;
-  readonly connection: Pick<Connection, 'isSteady'>;
 }
 
 /**

@@ -22,20 +22,16 @@ import { hasPrimedStreams, revisionProblem, sessionHeadersProblem } from '../dia
 import { ownContext, readParameterHeaders, type OwnContext } from '../dialect/modern/check-request.ts';
 import { parseMessage, type ParsedBody } from '../requests/parse-message.ts';
 import type { RequestMeter } from '../requests/request-meter.ts';
-import type { SessionAddress, SessionAddresses } from '../delivery/session-addresses.ts';
-import type { Delivery } from '../delivery/delivery.ts';
-import type { Arrival, Gate } from './arrival.ts';
-import { EventWriter, type EventWriterOptions } from './event-writer.ts';
+import type { SessionAddress } from '../delivery/session-addresses.ts';
+import type { Arrival } from './arrival.ts';
+import { EventWriter } from './event-writer.ts';
+import type { GetOptions } from './get.ts';
 import { PostAnswer, type PostAnswerOptions } from './post-answer.ts';
 import { checkBodyHeaders, readAccept, type Accepted } from './media.ts';
 
-export interface PostOptions {
+export interface PostOptions extends GetOptions {
   readonly bus: Bus;
-  readonly delivery: Delivery;
-  readonly gate: Gate;
   readonly meter: RequestMeter;
-  readonly sessions: SessionAddresses;
-  readonly writing: EventWriterOptions;
   readonly nextStreamId: () => StreamId;
 }
 

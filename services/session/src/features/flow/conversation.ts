@@ -5,21 +5,15 @@ import {
   anonymous,
   noLabels,
   shownKeyLength,
-  type Caller,
-  type ClientInfo,
   type ConversationRecord,
   type Facts,
   type Labels,
   type SessionKey,
 } from '@omnibus/protocol';
+import type { ServedClient } from '../../call/transforms.ts';
 
 /** A client, as far as its conversation depends on it. */
-export interface Speaker {
-  readonly asking: Caller;
-  readonly session: SessionKey | undefined;
-  readonly info: ClientInfo | undefined;
-  readonly conversation?: string | undefined;
-}
+export type Speaker = Pick<ServedClient, 'asking' | 'session' | 'info' | 'conversation'>;
 
 /**
  * A session is a conversation. Requests without a session belong together if they are of one caller and one client at one endpoint, with the same key if the
