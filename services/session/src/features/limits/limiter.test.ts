@@ -264,14 +264,13 @@ it('a rule is about whom and what it names, and those share it whom it says', as
     const found = await begin(0, asked);
     return isRefused(found) ? found.data?.['limit'] : undefined;
   };
-  const of = (subject: string, more: Partial<Facts>): Facts => factsOf(subject, more);
-  const [cat, dan] = [of('cat', { groups: ['free'] }), of('dan', { groups: ['free'] })];
+  const [cat, dan] = [factsOf('cat', { groups: ['free'] }), factsOf('dan', { groups: ['free'] })];
   expect([await limitOf(asking(cat)), await limitOf(asking(dan))]).toEqual([undefined, 'team']);
-  const [eve, fay] = [of('eve', { tenant: 'acme', groups: ['free'] }), of('fay', { tenant: 'acme' })];
+  const [eve, fay] = [factsOf('eve', { tenant: 'acme', groups: ['free'] }), factsOf('fay', { tenant: 'acme' })];
   expect([
     await limitOf(asking(eve)),
     await limitOf(asking(fay)),
-    await limitOf(asking(of('gil', { tenant: 'umbrella' }))),
+    await limitOf(asking(factsOf('gil', { tenant: 'umbrella' }))),
   ]).toEqual([undefined, 'tenant', undefined]);
   expect([
     await limitOf(asking(ann, 'paint')),
@@ -285,7 +284,7 @@ it('a rule is about whom and what it names, and those share it whom it says', as
     await limitOf(asking()),
   ]).toEqual([undefined, 'other', undefined]);
   // Units taken before another rule refused are returned.
-  const both = of('hal', { tenant: 'acme' });
+  const both = factsOf('hal', { tenant: 'acme' });
   expect(await limitOf(asking(both, 'paint'))).toBe('tenant');
   expect(at(0).begin(asking(undefined))).toBeUndefined();
 });
