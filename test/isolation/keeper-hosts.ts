@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
 import { WebSocketServer } from 'ws';
 import type { Guard } from './guard.ts';
 import { newSecret, secretsIn } from './markers.ts';
@@ -132,9 +133,7 @@ export class KeeperHost {
       response.writeHead(request.method === 'DELETE' ? 204 : 405).end();
       return;
     }
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const message = JSON.parse(Buffer.concat(chunks).toString()) as JsonRpcRequest;
+    const message = (await json(request)) as JsonRpcRequest;
     if (user !== undefined)
       for (const secret of secretsIn(JSON.stringify(message)))
         this.#note({ connection: `${this.#name}/token`, kind: 'account', secret, user });

@@ -5,6 +5,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
 import { Heard } from '@omnibus/bus/testing';
 import { EraJobs } from './era-jobs.ts';
 import {
@@ -352,9 +353,7 @@ export class EraServer {
       response.writeHead(405).end();
       return;
     }
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const message = JSON.parse(Buffer.concat(chunks).toString()) as JsonRpcRequest;
+    const message = (await json(request)) as JsonRpcRequest;
     if (this.isEventSource) {
       response.writeHead(202).end('Accepted');
       const stream = this.#streams.get(new URL(request.url ?? '', 'http://era').searchParams.get('stream') ?? '');

@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -44,9 +45,7 @@ function signatureOf({ method, url = '', headers }: IncomingMessage, body: strin
 const server = createServer(
   (request, response) =>
     void (async () => {
-      const chunks: Buffer[] = [];
-      for await (const chunk of request) chunks.push(chunk as Buffer);
-      const body = Buffer.concat(chunks).toString();
+      const body = await text(request);
       const json = (status: number, value: object): void =>
         void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
       if (request.url !== path || request.headers.authorization !== signatureOf(request, body)) {

@@ -5,6 +5,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { Heard } from '@omnibus/bus/testing';
 import type { JsonObject, JsonRpcId } from '@omnibus/protocol';
 
@@ -42,7 +43,7 @@ export async function startHostile({ post, get, session = 'session-1' }: Hostile
       else get(response, request);
       return;
     }
-    void read(request).then((body) => {
+    void text(request).then((body) => {
       if (request.method !== 'POST') {
         response.writeHead(204).end();
         return;
@@ -103,10 +104,4 @@ export function openEvents(response: ServerResponse): void {
 /** JSON of arrays within arrays. */
 export function nested(depth: number): string {
   return `${'['.repeat(depth)}${']'.repeat(depth)}`;
-}
-
-async function read(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString();
 }

@@ -8,6 +8,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { Heard } from '@omnibus/bus/testing';
 import type { JsonObject } from '@omnibus/protocol';
 
@@ -193,9 +194,7 @@ export class KubernetesApi {
       string | undefined,
     ];
     if (request.method === 'PATCH') {
-      const chunks: Buffer[] = [];
-      for await (const chunk of request) chunks.push(chunk as Buffer);
-      const { status } = JSON.parse(Buffer.concat(chunks).toString()) as { status: StatusPatch['status'] };
+      const { status } = (await json(request)) as { status: StatusPatch['status'] };
       response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
       this.patches.add({ name: name ?? '', contentType: request.headers['content-type'] ?? '', status });
     } else if (url.searchParams.get('watch') === 'true') {

@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { accountPage } from './account-page.ts';
 
 export interface PersonalOptions {
@@ -129,9 +130,7 @@ export class PersonalServer implements AsyncDisposable {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const body = Buffer.concat(chunks).toString();
+    const body = await text(request);
     const json = (status: number, value: object, headers: Readonly<Record<string, string>> = {}): void =>
       void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value));
     const { origin } = this;

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { Heard } from '@omnibus/bus/testing';
 
 export interface HeardRequest {
@@ -43,13 +44,11 @@ export class StandInApi implements AsyncDisposable {
 
   private async serve(script: ApiScript, request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.on('error', () => undefined);
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
     const heard: HeardRequest = {
       method: request.method ?? '',
       url: request.url ?? '',
       headers: request.headers as HeardRequest['headers'],
-      body: Buffer.concat(chunks).toString('utf8'),
+      body: await text(request),
     };
     this.heard.add(heard);
     if (await script(heard, response)) return;

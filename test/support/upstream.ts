@@ -5,6 +5,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
 import { Heard } from '@omnibus/bus/testing';
 import { isCustomMethod, type JsonObject, type JsonRpcId, type JsonRpcRequest } from '@omnibus/protocol';
 
@@ -144,9 +145,7 @@ export class Upstream {
       response.writeHead(204).end();
       return;
     }
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const message = JSON.parse(Buffer.concat(chunks).toString()) as JsonRpcRequest;
+    const message = (await json(request)) as JsonRpcRequest;
     if (message.method === 'initialize') {
       this.#initialize(message, response);
       return;

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 
 /** A stand-in for an OpenID provider: every user is "una", and is redirected back at once. */
@@ -27,9 +28,7 @@ export class StandInProvider {
   constructor() {
     this.#server = createServer((request, response) => {
       void (async (): Promise<void> => {
-        let body = '';
-        for await (const chunk of request) body += String(chunk);
-        const { status, answer } = await this.#answer(request.url ?? '', new URLSearchParams(body));
+        const { status, answer } = await this.#answer(request.url ?? '', new URLSearchParams(await text(request)));
         response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
       })();
     });

@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
 import { catalogBucket, MemoryBus, subjects } from '@omnibus/bus';
 import { Heard } from '@omnibus/bus/testing';
 import { configOf } from '@omnibus/config/testing';
@@ -260,13 +261,11 @@ export class AdapterUnderTest implements AsyncDisposable {
       else get(response, request);
       return;
     }
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
     if (request.method !== 'POST') {
       response.writeHead(204).end();
       return;
     }
-    const message = JSON.parse(Buffer.concat(chunks).toString()) as {
+    const message = (await json(request)) as {
       readonly id?: JsonRpcId;
       readonly method: string;
       readonly params?: JsonObject;

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { createHash } from 'node:crypto';
 import { decodeJwt, EmbeddedJWK, exportPKCS8, generateKeyPair, jwtVerify } from 'jose';
 import { describe, expect, it, vi } from 'vitest';
@@ -43,8 +44,6 @@ class Issuer implements AsyncDisposable {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
     const answer = (status: number, body: object): void =>
       void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     if (request.url === '/.well-known/oauth-authorization-server') {
@@ -62,7 +61,7 @@ class Issuer implements AsyncDisposable {
     }
     const { authorization, dpop: proof } = request.headers;
     const asked: Asked = {
-      form: new URLSearchParams(Buffer.concat(chunks).toString()),
+      form: new URLSearchParams(await text(request)),
       authorization,
       ...(typeof proof === 'string' ? { proof } : {}),
     };
