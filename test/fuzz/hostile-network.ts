@@ -1,8 +1,7 @@
 /** Hostile servers on sockets: Streamable HTTP that answers in JSON or in events, HTTP+SSE, and WebSocket. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { WebSocketServer } from 'ws';
+import { StandInServer } from '../support/stand-in-server.ts';
 import type { Hostile } from './hostile.ts';
 import type { Chooser } from './mutate.ts';
 
@@ -19,19 +18,18 @@ const types = [
   'x',
 ];
 
-export class HostileServer implements AsyncDisposable {
+export class HostileServer extends StandInServer {
   readonly hostile: Hostile;
   readonly #wire: Wire;
-  readonly #server: Server;
   readonly #sockets = new WebSocketServer({ noServer: true });
   /** The streams of HTTP+SSE, the newest last. */
   readonly #streams: ServerResponse[] = [];
 
   private constructor(hostile: Hostile, wire: Wire) {
+    super();
     this.hostile = hostile;
     this.#wire = wire;
-    this.#server = createServer((request, response) => this.#serve(request, response));
-    this.#server.on('upgrade', (request: IncomingMessage, socket, head) => {
+    this.server.on('upgrade', (request: IncomingMessage, socket, head) => {
       this.#sockets.handleUpgrade(request, socket, head, (client) => {
         client.on('error', () => client.terminate());
         client.on('message', (data: Buffer) => {
@@ -43,21 +41,18 @@ export class HostileServer implements AsyncDisposable {
     });
   }
 
-  static async start(hostile: Hostile, wire: Wire): Promise<HostileServer> {
-    const server = new HostileServer(hostile, wire);
-    server.#server.listen(0, '127.0.0.1');
-    await once(server.#server, 'listening');
-    return server;
+  static start(hostile: Hostile, wire: Wire): Promise<HostileServer> {
+    return new HostileServer(hostile, wire).listen();
   }
 
   get url(): string {
-    const address = `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    const address = `127.0.0.1:${this.port}`;
     return this.#wire === 'websocket'
       ? `ws://${address}/`
       : `http://${address}/${this.#wire === 'sse' ? 'sse' : 'mcp'}`;
   }
 
-  #serve(request: IncomingMessage, response: ServerResponse): void {
+  protected handle(request: IncomingMessage, response: ServerResponse): void {
     const chunks: Buffer[] = [];
     response.on('error', () => response.destroy());
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -151,10 +146,9 @@ export class HostileServer implements AsyncDisposable {
     return Buffer.concat([Buffer.from(`${head}data: `), text, Buffer.from(tail)]);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  override async [Symbol.asyncDispose](): Promise<void> {
     for (const client of this.#sockets.clients) client.terminate();
-    this.#server.closeAllConnections();
-    await this.#server[Symbol.asyncDispose]();
+    await super[Symbol.asyncDispose]();
   }
 }
 

@@ -1,12 +1,11 @@
 /** Keepers (`keeper.ts`) on real sockets: Streamable HTTP, HTTP+SSE (2024-11-05) and WebSockets. */
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { WebSocketServer } from 'ws';
 import type { Guard } from './guard.ts';
 import { newSecret, secretsIn } from './markers.ts';
 import type { JsonObject, JsonRpcRequest } from '@omnibus/protocol';
+import { StandInServer } from '../support/stand-in-server.ts';
 import { Keeper, KeeperStore, type KeeperRevision, type Note } from './keeper.ts';
 
 interface Connection {
@@ -17,24 +16,23 @@ interface Connection {
   waiting: JsonObject[];
 }
 
-export class KeeperHost {
+export class KeeperHost extends StandInServer {
   readonly #name: string;
   readonly #revision: KeeperRevision;
   readonly #note: (note: Note) => void;
   readonly #guard: Guard | undefined;
   readonly #store = new KeeperStore();
-  readonly #server: Server;
   readonly #sockets: WebSocketServer;
   readonly #connections = new Map<string, Connection>();
   #count = 0;
 
   private constructor(name: string, revision: KeeperRevision, note: (note: Note) => void, guard: Guard | undefined) {
+    super();
     this.#guard = guard;
     this.#name = name;
     this.#revision = revision;
     this.#note = note;
-    this.#server = createServer((request, response) => void this.#handle(request, response));
-    this.#sockets = new WebSocketServer({ server: this.#server });
+    this.#sockets = new WebSocketServer({ server: this.server });
     this.#sockets.on('connection', (socket) => {
       const standing = (message: JsonObject): void => socket.send(JSON.stringify(message));
       const keeper = this.#newKeeper(standing);
@@ -47,29 +45,25 @@ export class KeeperHost {
   }
 
   /** @param name of the server in the gateway's configuration, which its observations contain. @param guard left out if all may use it. */
-  static async start(
+  static start(
     name: string,
     revision: KeeperRevision,
     note: (note: Note) => void,
     guard?: Guard,
   ): Promise<KeeperHost> {
-    const host = new KeeperHost(name, revision, note, guard);
-    host.#server.listen(0, '127.0.0.1');
-    await once(host.#server, 'listening');
-    return host;
+    return new KeeperHost(name, revision, note, guard).listen();
   }
 
   url(transport: 'http' | 'sse' | 'ws'): string {
-    const { port } = this.#server.address() as AddressInfo;
+    const { port } = this;
     return transport === 'ws'
       ? `ws://127.0.0.1:${port}/`
       : `http://127.0.0.1:${port}/${transport === 'sse' ? 'sse' : 'mcp'}`;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  override async [Symbol.asyncDispose](): Promise<void> {
     for (const socket of this.#sockets.clients) socket.terminate();
-    this.#server.closeAllConnections();
-    await this.#server[Symbol.asyncDispose]();
+    await super[Symbol.asyncDispose]();
   }
 
   #newKeeper(standing: (message: JsonObject) => void): Keeper {
@@ -102,7 +96,7 @@ export class KeeperHost {
     for (const message of connection.waiting.splice(0)) write(response, message);
   }
 
-  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const isModern = this.#revision === '2026-07-28';
     const isEventSource = this.#revision === '2024-11-05';
     const user = await this.#guard?.admit(request, response);

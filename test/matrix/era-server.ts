@@ -2,12 +2,11 @@
  * A server that speaks exactly one revision, on a real socket, and offers all features of that revision: over Streamable HTTP, or HTTP+SSE for
  * 2024-11-05.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { Heard } from '@omnibus/bus/testing';
 import { EraJobs } from './era-jobs.ts';
+import { StandInServer } from '../support/stand-in-server.ts';
 import {
   isObject,
   type JsonObject,
@@ -67,7 +66,7 @@ interface Stream {
   kept: string[];
 }
 
-export class EraServer {
+export class EraServer extends StandInServer {
   readonly revision: MatrixRevision;
   readonly seen: { readonly method: string; readonly params: JsonObject }[] = [];
   /** Ends the wait of the tool `impatient`. */
@@ -76,7 +75,6 @@ export class EraServer {
   readonly answers = new Heard<JsonRpcResponse>();
   /** The capabilities that the last client declared. */
   clientCapabilities: JsonObject = {};
-  #server: Server | undefined;
   /** The one stream of HTTP+SSE, or the standing GET streams. */
   readonly #standing = new Set<Stream>();
   readonly #streams = new Map<string, Stream>();
@@ -98,20 +96,17 @@ export class EraServer {
   #sessions = 0;
 
   private constructor(revision: MatrixRevision) {
+    super();
     this.revision = revision;
   }
 
-  static async start(revision: MatrixRevision): Promise<EraServer> {
-    const server = new EraServer(revision);
-    server.#server = createServer((request, response) => void server.#handle(request, response));
-    server.#server.listen(0, '127.0.0.1');
-    await once(server.#server, 'listening');
-    return server;
+  static start(revision: MatrixRevision): Promise<EraServer> {
+    return new EraServer(revision).listen();
   }
 
   /** The address of a sign-in page. */
   get url(): string {
-    return `http://127.0.0.1:${(this.#server?.address() as AddressInfo).port}${this.isEventSource ? '/sse' : '/mcp'}`;
+    return `http://127.0.0.1:${this.port}${this.isEventSource ? '/sse' : '/mcp'}`;
   }
 
   get isEventSource(): boolean {
@@ -150,12 +145,6 @@ export class EraServer {
           params: { ...params, _meta: { [`${prefix}subscriptionId`]: id } },
         });
     }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server?.closeAllConnections();
-    this.#server?.close();
-    await (this.#server === undefined ? undefined : once(this.#server, 'close'));
   }
 
   readonly #tools: Record<
@@ -336,7 +325,7 @@ export class EraServer {
 
   // --- the wire ----------------------------------------------------------------------------------------------------------
 
-  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.method === 'DELETE') {
       response.writeHead(204).end();
       return;

@@ -1,8 +1,6 @@
 /** A server that gets the caller's identity in headers, and trusts the gateway alone. */
-import { once } from 'node:events';
 import { randomBytes } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { StandInIssuer } from '@omnibus/identity/testing';
@@ -11,26 +9,23 @@ import { startGatewayHere } from '../support/gateway-here.ts';
 import { Keys } from '../support/keys.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
+import { StandInServer } from '../support/stand-in-server.ts';
 
 /** Refuses every request without a user, lists a tool of each user's own, and notes requests in the session of another user. */
-class TellingServer implements AsyncDisposable {
-  readonly #server = createServer((request, response) => void this.#serve(request, response));
+class TellingServer extends StandInServer {
   readonly #sessions = new Map<string, string>();
   readonly violations: string[] = [];
   calls = 0;
 
-  static async start(): Promise<TellingServer> {
-    const server = new TellingServer();
-    server.#server.listen(0, '127.0.0.1');
-    await once(server.#server, 'listening');
-    return server;
+  static start(): Promise<TellingServer> {
+    return new TellingServer().listen();
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/mcp`;
+    return `http://127.0.0.1:${this.port}/mcp`;
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await text(request);
     const user = request.headers['x-user'] as string | undefined;
     if (request.method !== 'POST') return void response.writeHead(405).end();
@@ -64,11 +59,6 @@ class TellingServer implements AsyncDisposable {
     return void response
       .writeHead(200, { 'content-type': 'application/json' })
       .end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_601, message: 'no such method' } }));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    await this.#server[Symbol.asyncDispose]();
   }
 }
 

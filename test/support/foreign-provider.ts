@@ -1,8 +1,7 @@
 /** A third-party authorization server with its own users and without questions: every visitor is signed in, and every request of a client is allowed. */
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Provider, type Configuration } from 'oidc-provider';
+import { StandInServer } from './stand-in-server.ts';
 
 interface ForeignOptions {
   /** The user that is signed in. */
@@ -38,8 +37,7 @@ function clientsOf(redirectUris: readonly string[], pages: readonly string[]): N
   ];
 }
 
-export class ForeignProvider {
-  readonly #server: Server;
+export class ForeignProvider extends StandInServer {
   #provider: Provider | undefined;
   readonly clientSecret = secret;
   /** Set when its user has signed out: it refreshes no tokens then. */
@@ -48,31 +46,26 @@ export class ForeignProvider {
   hasOpenIdAlone = false;
 
   /** Requests are answered only after `serve`. */
-  static async start(): Promise<ForeignProvider> {
-    const foreign = new ForeignProvider();
-    foreign.#server.listen(0, '127.0.0.1');
-    await once(foreign.#server, 'listening');
-    return foreign;
+  static start(): Promise<ForeignProvider> {
+    return new ForeignProvider().listen();
   }
 
   serve(options: ForeignOptions): void {
     this.#provider = this.#make(options);
   }
 
-  private constructor() {
-    this.#server = createServer((request, response) => {
-      const provider = this.#provider as Provider;
-      const uid = /^\/interaction\/([\w-]+)$/.exec(request.url ?? '')?.[1];
-      if (this.hasOpenIdAlone && request.url?.startsWith('/.well-known/oauth-authorization-server') === true)
-        response.writeHead(404).end();
-      else if (uid === undefined) void provider.callback()(request, response);
-      else void this.#decide(provider, request, response);
-    });
+  protected handle(request: IncomingMessage, response: ServerResponse): void {
+    const provider = this.#provider as Provider;
+    const uid = /^\/interaction\/([\w-]+)$/.exec(request.url ?? '')?.[1];
+    if (this.hasOpenIdAlone && request.url?.startsWith('/.well-known/oauth-authorization-server') === true)
+      response.writeHead(404).end();
+    else if (uid === undefined) void provider.callback()(request, response);
+    else void this.#decide(provider, request, response);
   }
 
   /** Under another host name than the gateway, since cookies are shared between ports of one host. */
   get issuer(): string {
-    return `http://localhost:${(this.#server.address() as AddressInfo).port}`;
+    return `http://localhost:${this.port}`;
   }
 
   #user = '';
@@ -145,10 +138,5 @@ export class ForeignProvider {
     if (claims !== undefined) grant.addOIDCClaims(claims);
     for (const [resource, scopes] of Object.entries(resources)) grant.addResourceScope(resource, scopes.join(' '));
     return provider.interactionFinished(request, response, { consent: { grantId: await grant.save() } });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    await this.#server[Symbol.asyncDispose]();
   }
 }

@@ -3,15 +3,13 @@
  * extension `enterprise-managed-authorization` of MCP has it.
  */
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { decodeJwt, exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
+import { StandInServer } from './stand-in-server.ts';
 
 const tokenType = 'urn:ietf:params:oauth:token-type:';
 
-export class IdentityProvider implements AsyncDisposable {
-  readonly #server: Server = createServer((request, response) => void this.#serve(request, response));
+export class IdentityProvider extends StandInServer {
   readonly #keys = generateKeyPair('ES256', { extractable: true });
   readonly #nonces = new Map<string, string>();
   /** The next user to sign in. */
@@ -24,15 +22,12 @@ export class IdentityProvider implements AsyncDisposable {
   readonly secrets: string[] = [];
   readonly clientSecret = 'secret-at-the-identity-provider';
 
-  static async start(): Promise<IdentityProvider> {
-    const provider = new IdentityProvider();
-    provider.#server.listen(0, '127.0.0.1');
-    await once(provider.#server, 'listening');
-    return provider;
+  static start(): Promise<IdentityProvider> {
+    return new IdentityProvider().listen();
   }
 
   get issuer(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `http://127.0.0.1:${this.port}`;
   }
 
   /** The user of an assertion that it has made for an issuer. @throws {Error} for any other. */
@@ -45,7 +40,7 @@ export class IdentityProvider implements AsyncDisposable {
     return String(payload.sub);
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let body = '';
     for await (const chunk of request) body += String(chunk);
     const json = (status: number, value: object): void =>
@@ -129,10 +124,5 @@ export class IdentityProvider implements AsyncDisposable {
       .sign((await this.#keys).privateKey);
     this.secrets.push(made);
     return made;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    await this.#server[Symbol.asyncDispose]();
   }
 }

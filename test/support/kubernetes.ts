@@ -2,15 +2,14 @@
  * A stand-in for the parts of the Kubernetes API server that discovery uses, with its real protocol over HTTP: lists with resource versions, watches that
  * send one line for each event since a version, 410 for an expired version, merge patches of a status.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { Heard } from '@omnibus/bus/testing';
 import type { JsonObject } from '@omnibus/protocol';
+import { StandInServer } from './stand-in-server.ts';
 
 interface Entry {
   readonly apiVersion: string;
@@ -57,8 +56,7 @@ const resources = {
 } as const;
 type Resource = keyof typeof resources;
 
-export class KubernetesApi {
-  readonly #server = createServer((request, response) => void this.#handle(request, response));
+export class KubernetesApi extends StandInServer {
   readonly #entries = new Map<string, Entry>();
   readonly #events: Record<Resource, WatchEvent[]> = { mcpservers: [], mcpprofiles: [], services: [] };
   readonly #watches = new Set<Watch>();
@@ -78,9 +76,7 @@ export class KubernetesApi {
   >();
 
   static async start(): Promise<KubernetesApi> {
-    const api = new KubernetesApi();
-    api.#server.listen(0, '127.0.0.1');
-    await once(api.#server, 'listening');
+    const api = await new KubernetesApi().listen();
     api.#folder = await mkdtemp(join(tmpdir(), 'omnibus-kubernetes-'));
     api.kubeconfig = join(api.#folder, 'config');
     await writeFile(
@@ -95,7 +91,7 @@ export class KubernetesApi {
           {
             name: 'test',
             cluster: {
-              server: `http://127.0.0.1:${(api.#server.address() as AddressInfo).port}`,
+              server: `http://127.0.0.1:${api.port}`,
               'insecure-skip-tls-verify': true,
             },
           },
@@ -172,7 +168,7 @@ export class KubernetesApi {
     for (const watch of this.#watches) if (watch.resource === resource) write(watch, event);
   }
 
-  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://localhost');
     const secret = /^\/api\/v1\/namespaces\/([^/]+)\/secrets\/([^/]+)$/.exec(url.pathname);
     if (secret !== null) {
@@ -254,9 +250,8 @@ export class KubernetesApi {
     this.watched.add({ resource, from });
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    await this.#server[Symbol.asyncDispose]();
+  override async [Symbol.asyncDispose](): Promise<void> {
+    await super[Symbol.asyncDispose]();
     await rm(this.#folder, { recursive: true });
   }
 }

@@ -3,11 +3,10 @@
  * shown to that user only, and notes faults: a session or a token of one user in the request of another.
  */
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { accountPage } from './account-page.ts';
+import { StandInServer } from './stand-in-server.ts';
 
 export interface PersonalOptions {
   /** Whether its issuer asks on a page which account is meant, at another host name than the gateway's, since a browser treats both as different sites. Left out, it asks nothing. */
@@ -43,9 +42,8 @@ interface Answering {
   readonly repeated: string;
 }
 
-export class PersonalServer implements AsyncDisposable {
+export class PersonalServer extends StandInServer {
   readonly #options: PersonalOptions;
-  readonly #server = createServer((request, response) => void this.#serve(request, response));
   readonly #codes = new Map<string, string>();
   readonly #access = new Map<string, Given>();
   readonly #refresh = new Map<string, string>();
@@ -72,18 +70,16 @@ export class PersonalServer implements AsyncDisposable {
   meanwhile: () => Promise<unknown> = () => Promise.resolve();
 
   private constructor(options: PersonalOptions) {
+    super();
     this.#options = options;
   }
 
-  static async start(options: PersonalOptions = {}): Promise<PersonalServer> {
-    const server = new PersonalServer(options);
-    server.#server.listen(0, '127.0.0.1');
-    await once(server.#server, 'listening');
-    return server;
+  static start(options: PersonalOptions = {}): Promise<PersonalServer> {
+    return new PersonalServer(options).listen();
   }
 
   get origin(): string {
-    return `http://${this.#options.hasPages === true ? 'localhost' : '127.0.0.1'}:${(this.#server.address() as AddressInfo).port}`;
+    return `http://${this.#options.hasPages === true ? 'localhost' : '127.0.0.1'}:${this.port}`;
   }
 
   get url(): string {
@@ -129,7 +125,7 @@ export class PersonalServer implements AsyncDisposable {
     };
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await text(request);
     const json = (status: number, value: object, headers: Readonly<Record<string, string>> = {}): void =>
       void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value));
@@ -373,11 +369,6 @@ export class PersonalServer implements AsyncDisposable {
     return method === 'resources/read' && ['note://mine', `note://${user}`].includes(uri)
       ? { contents: [{ uri, text: `${user} keeps this` }] }
       : undefined;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    await this.#server[Symbol.asyncDispose]();
   }
 }
 

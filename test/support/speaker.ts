@@ -2,12 +2,11 @@
  * A server of either era that sends, on the stream of a call, exactly the messages in the call's arguments, so that a test can send a message through the
  * gateway and compare it at the other end. It keeps all received messages.
  */
-import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Heard } from '@omnibus/bus/testing';
 import type { JsonObject, JsonRpcId } from '@omnibus/protocol';
 import type { Message } from './raw-client.ts';
+import { StandInServer } from './stand-in-server.ts';
 
 export interface SpeakerOptions {
   readonly isModern?: boolean;
@@ -29,7 +28,7 @@ export interface SayArguments extends JsonObject {
   readonly asks?: JsonRpcId;
 }
 
-export class Speaker {
+export class Speaker extends StandInServer {
   /** Requests, notifications and answers, in the order of arrival. */
   readonly heard = new Heard<Message>();
   /** Calls with streams that their reader closed. */
@@ -37,29 +36,19 @@ export class Speaker {
   /** What happens after each message that comes before a result. */
   between: (() => Promise<void>) | undefined;
   readonly #options: SpeakerOptions;
-  readonly #server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      if (request.method === 'POST') this.#hear(JSON.parse(Buffer.concat(chunks).toString()) as Message, response);
-      else this.#stand(request.method === 'GET', response);
-    });
-  });
   readonly #standing = new Set<ServerResponse>();
 
   private constructor(options: SpeakerOptions) {
+    super();
     this.#options = options;
   }
 
-  static async start(options: SpeakerOptions = {}): Promise<Speaker> {
-    const speaker = new Speaker(options);
-    speaker.#server.listen(0, '127.0.0.1');
-    await once(speaker.#server, 'listening');
-    return speaker;
+  static start(options: SpeakerOptions = {}): Promise<Speaker> {
+    return new Speaker(options).listen();
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/mcp`;
+    return `http://127.0.0.1:${this.port}/mcp`;
   }
 
   /** The latest message of a method. */
@@ -72,9 +61,13 @@ export class Speaker {
     for (const response of this.#standing) write(response, message);
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    return new Promise((resolve) => this.#server.close(() => resolve()));
+  protected handle(request: IncomingMessage, response: ServerResponse): void {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      if (request.method === 'POST') this.#hear(JSON.parse(Buffer.concat(chunks).toString()) as Message, response);
+      else this.#stand(request.method === 'GET', response);
+    });
   }
 
   #stand(isGet: boolean, response: ServerResponse): void {

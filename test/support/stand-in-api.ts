@@ -1,9 +1,8 @@
 /** An HTTP API that repeats each request in its answer, except where a test answers itself. */
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { Heard } from '@omnibus/bus/testing';
+import { StandInServer } from './stand-in-server.ts';
 
 export interface HeardRequest {
   readonly method: string;
@@ -15,34 +14,25 @@ export interface HeardRequest {
 
 export type ApiScript = (heard: HeardRequest, response: ServerResponse) => boolean | Promise<boolean>;
 
-export class StandInApi implements AsyncDisposable {
+export class StandInApi extends StandInServer {
   readonly heard = new Heard<HeardRequest>();
-  readonly #server: ReturnType<typeof createServer>;
+  readonly #script: ApiScript;
 
-  private constructor(server: ReturnType<typeof createServer>) {
-    this.#server = server;
+  private constructor(script: ApiScript) {
+    super();
+    this.#script = script;
   }
 
   /** @param script looks at each request first. @returns whether it has answered it. */
-  static async start(script: ApiScript = () => false): Promise<StandInApi> {
-    let made: StandInApi | undefined;
-    const server = createServer((request, response) => void made?.serve(script, request, response));
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    made = new StandInApi(server);
-    return made;
+  static start(script: ApiScript = () => false): Promise<StandInApi> {
+    return new StandInApi(script).listen();
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `http://127.0.0.1:${this.port}`;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    await this.#server[Symbol.asyncDispose]();
-  }
-
-  private async serve(script: ApiScript, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.on('error', () => undefined);
     const heard: HeardRequest = {
       method: request.method ?? '',
@@ -51,7 +41,7 @@ export class StandInApi implements AsyncDisposable {
       body: await text(request),
     };
     this.heard.add(heard);
-    if (await script(heard, response)) return;
+    if (await this.#script(heard, response)) return;
     const { method, url, body } = heard;
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ method, url, body }));
   }

@@ -1,10 +1,9 @@
 /** Stand-ins for common identity providers with their peculiarities: several at one address, each under its own path. Every visitor is signed in. */
 import { createHash, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { StandInServer } from './stand-in-server.ts';
 
 type Claims = Readonly<Record<string, unknown>>;
 
@@ -28,27 +27,24 @@ interface Code {
   readonly query: URLSearchParams;
 }
 
-export class StandIns {
-  readonly #server = createServer((request, response) => void this.#serve(request, response));
+export class StandIns extends StandInServer {
   readonly #codes = new Map<string, Code>();
   readonly #tokens = new Map<string, Code>();
   readonly #keys: Awaited<ReturnType<typeof generateKeyPair>>;
   providers: readonly StandInProvider[] = [];
 
   static async start(): Promise<StandIns> {
-    const standIns = new StandIns(await generateKeyPair('RS256'));
-    standIns.#server.listen(0, '127.0.0.1');
-    await once(standIns.#server, 'listening');
-    return standIns;
+    return new StandIns(await generateKeyPair('RS256')).listen();
   }
 
   private constructor(keys: Awaited<ReturnType<typeof generateKeyPair>>) {
+    super();
     this.#keys = keys;
   }
 
   /** Under another host name than the gateway, since cookies are shared between ports of one host. */
   get url(): string {
-    return `http://localhost:${(this.#server.address() as AddressInfo).port}`;
+    return `http://localhost:${this.port}`;
   }
 
   /** Signs claims; `iss` is the path of a provider. The tokens do not follow RFC 9068. */
@@ -59,7 +55,7 @@ export class StandIns {
       .sign(this.#keys.privateKey);
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', this.url);
     const json = (status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void => {
       response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
@@ -162,10 +158,5 @@ export class StandIns {
     return answer === undefined
       ? json(401, { message: 'Bad credentials' })
       : json(200, answer.body, answer.link === undefined ? {} : { link: answer.link });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    await this.#server[Symbol.asyncDispose]();
   }
 }

@@ -1,10 +1,9 @@
 /** The browser of a user that signs in and consents: Chromium where it is installed, otherwise fetches of the same pages. */
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Page } from 'playwright-core';
 import { chromiumPath, launch, pageMs } from './chromium.ts';
 import { Browser } from './sign-in.ts';
+import { StandInServer } from './stand-in-server.ts';
 
 export interface User {
   readonly name: string;
@@ -24,35 +23,28 @@ export interface Walker {
 }
 
 /** Receives the redirects for a client. */
-export class Callback {
-  readonly #server = createServer((request, response) => {
+export class Callback extends StandInServer {
+  readonly #arrived: ((url: URL) => void)[] = [];
+
+  static start(): Promise<Callback> {
+    return new Callback().listen();
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}/callback`;
+  }
+
+  protected handle(request: IncomingMessage, response: ServerResponse): void {
     response
       .writeHead(200, { 'content-type': 'text/html' })
       .end('<!doctype html><title>done</title><p id="done">done</p>');
     const url = new URL(request.url ?? '/', this.url);
     if (url.pathname === '/callback') this.#arrived.shift()?.(url);
-  });
-  readonly #arrived: ((url: URL) => void)[] = [];
-
-  static async start(): Promise<Callback> {
-    const callback = new Callback();
-    callback.#server.listen(0, '127.0.0.1');
-    await once(callback.#server, 'listening');
-    return callback;
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/callback`;
   }
 
   /** The address of the next redirect. */
   next(): Promise<URL> {
     return new Promise((resolve) => this.#arrived.push(resolve));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    await this.#server[Symbol.asyncDispose]();
   }
 }
 
