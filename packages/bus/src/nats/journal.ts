@@ -34,48 +34,43 @@ export async function openJournal<Entry>(
 }
 
 class NatsJournal<Entry> implements Journal<Entry> {
-  readonly #connection: NatsConnection;
-  readonly #place: NatsPlace;
-  readonly #bus: Bus;
-  readonly #streams: Streams;
+  readonly #where: Where;
   readonly #stream: string;
   readonly #shape: Shape<Entry> | undefined;
   readonly #onFault: OnFault;
   /** Bytes of a message that the server takes, as it said last. */
   #maxPayload = Infinity;
 
-  constructor({ connection, place, bus, streams }: Where, { name, shape }: JournalDefinition<Entry>, onFault: OnFault) {
-    this.#connection = connection;
-    this.#place = place;
-    this.#bus = bus;
-    this.#streams = streams;
-    this.#stream = nameAt(place, name);
+  constructor(where: Where, { name, shape }: JournalDefinition<Entry>, onFault: OnFault) {
+    this.#where = where;
+    this.#stream = nameAt(where.place, name);
     this.#shape = shape;
     this.#onFault = onFault;
   }
 
   append(to: Subject<Entry>, entry: Entry): void {
+    const { connection, place } = this.#where;
     const bytes = encode(entry);
     // While the client connects again, it knows nothing of the server.
-    this.#maxPayload = this.#connection.info?.max_payload ?? this.#maxPayload;
+    this.#maxPayload = connection.info?.max_payload ?? this.#maxPayload;
     // A claim to a large message is valid only as long as its sender lives, and a journal is read when its sender is gone.
     if (bytes.length > this.#maxPayload)
       this.#onFault({
         kind: 'store',
         what: `an entry of ${bytes.length} bytes is too large for the journal ${this.#stream}`,
       });
-    else if (!this.#connection.isClosed() && !this.#connection.isDraining())
-      this.#connection.publish(nameAt(this.#place, to.name), bytes);
+    else if (!connection.isClosed() && !connection.isDraining())
+      connection.publish(nameAt(place, to.name), bytes);
   }
 
   async follow(subject: Subject<Entry>, observer: (entry: Entry) => void): Promise<Watch> {
     // The subscription comes first, so that no entry is missed between the stored ones and new ones; new ones wait until the stored ones were passed on.
     let waiting: Entry[] | undefined = [];
-    const subscription = await this.#bus.subscribe(subject, (entry) =>
+    const subscription = await this.#where.bus.subscribe(subject, (entry) =>
       waiting === undefined ? observer(entry) : void waiting.push(entry),
     );
     try {
-      const name = nameAt(this.#place, subject.name);
+      const name = nameAt(this.#where.place, subject.name);
       const last = (await this.#read({ last_by_subj: name }))?.seq ?? 0;
       for (let next = 1; next <= last;) {
         const message = await this.#read({ seq: next, next_by_subj: name });
@@ -116,10 +111,10 @@ class NatsJournal<Entry> implements Journal<Entry> {
     which: { readonly last_by_subj: string } | { readonly seq: number; readonly next_by_subj: string },
   ): Promise<{ readonly seq: number; readonly data: Uint8Array } | undefined> {
     try {
-      return (await (await this.#streams.manager).streams.getMessage(this.#stream, which)) ?? undefined;
+      return (await (await this.#where.streams.manager).streams.getMessage(this.#stream, which)) ?? undefined;
     } catch (error) {
       if (isStreamMissing(error)) {
-        await this.#streams.again(this.#stream);
+        await this.#where.streams.again(this.#stream);
         return undefined;
       }
       if (error instanceof JetStreamApiError && error.code === notFound) return undefined;

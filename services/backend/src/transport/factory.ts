@@ -45,43 +45,17 @@ export interface TransportSource {
 
 /** Makes the transports of one server, and stores their findings about it. */
 export class TransportFactory {
-  readonly #config: ServerConfig;
+  readonly #source: TransportSource;
   readonly #child: ChildOptions | undefined;
-  readonly #server: ServerName;
-  readonly #baseFolder: string;
   readonly #limits: MessageLimits;
-  readonly #fault: (error: unknown) => void;
-  readonly #dispatcher: Pick<Dispatcher, 'dispatch'>;
   readonly #reading: ReadingShare;
   readonly #verdict: HttpVerdict;
-  readonly #repairs: RepairCounts | undefined;
-  readonly #maker: TransportMaker | undefined;
 
-  constructor({
-    server,
-    config,
-    baseFolder,
-    limits,
-    dispatcher,
-    reading,
-    diary,
-    repairs,
-    transports,
-    log,
-    metrics,
-  }: TransportSource) {
-    this.#repairs = repairs;
-    this.#maker = transports;
-    this.#config = config;
-    this.#server = server;
-    this.#baseFolder = baseFolder;
-    this.#limits = { ...limits, repairs };
-    this.#fault = (error) => {
-      metrics.faulted('transport');
-      log.error({ err: error }, 'a message of the server could not be handled');
-    };
-    this.#dispatcher = dispatcher;
-    this.#reading = reading.share();
+  constructor(source: TransportSource) {
+    const { config, baseFolder, diary, log } = source;
+    this.#source = source;
+    this.#limits = { ...source.limits, repairs: source.repairs };
+    this.#reading = source.reading.share();
     this.#verdict = { isEventSource: config.type === 'sse' };
     this.#child =
       config.command === undefined
@@ -101,8 +75,9 @@ export class TransportFactory {
 
   /** Whether the transport shows which request a message of the server belongs to. */
   get namesRequests(): boolean {
-    const { url, type } = this.#config;
-    if (this.#maker !== undefined) return true;
+    const { config, transports } = this.#source;
+    const { url, type } = config;
+    if (transports !== undefined) return true;
     return url !== undefined && !/^wss?:/.test(url) && type !== 'sse' && !this.#verdict.isEventSource;
   }
 
@@ -115,20 +90,18 @@ export class TransportFactory {
     hears: TransportObserver,
     isBase: boolean,
     credentials: HeaderSource | undefined,
-    headers = withoutTemplates(this.#config.headers),
+    headers = withoutTemplates(this.#source.config.headers),
   ): Transport {
-    const { url, type, connectTimeout: openTimeoutMs, problem } = this.#config;
-    const repairs = this.#repairs;
+    const { config, dispatcher, repairs, transports: maker } = this.#source;
+    const { url, type, connectTimeout: openTimeoutMs, problem } = config;
     if (problem !== undefined) return noTransport(problem);
     const limits = this.#limits;
     let session: string | undefined;
-    const maker = this.#maker;
-    const redactor = Redactor.of(this.#config, () =>
+    const redactor = Redactor.of(config, () =>
       [session ?? [], credentials?.secrets ?? [], maker?.secrets ?? []].flat(),
     );
-    const observer = guarded(hears, redactor, this.#fault);
-    const shown =
-      credentials === undefined ? this.#dispatcher : new AuthorizedDispatcher(this.#dispatcher, credentials);
+    const observer = guarded(hears, redactor, (error) => this.#fault(error));
+    const shown = credentials === undefined ? dispatcher : new AuthorizedDispatcher(dispatcher, credentials);
     if (maker !== undefined)
       return maker.create({ headers, dispatcher: shown, reading: this.#reading, limits, openTimeoutMs }, observer);
     if (url === undefined)
@@ -170,7 +143,8 @@ export class TransportFactory {
     credentials: HeaderSource | undefined,
     observer: TransportObserver,
   ): Transport {
-    const { connectTimeout: openTimeoutMs, addresses, proxy } = this.#config;
+    const { server, config, baseFolder } = this.#source;
+    const { connectTimeout: openTimeoutMs, addresses, proxy } = config;
     return new WebSocketTransport(
       {
         url,
@@ -180,10 +154,16 @@ export class TransportFactory {
         addresses,
         proxy,
         credentials,
-        tls: ServerTls.of(this.#server, this.#config, this.#baseFolder),
+        tls: ServerTls.of(server, config, baseFolder),
       },
       observer,
     );
+  }
+
+  #fault(error: unknown): void {
+    const { metrics, log } = this.#source;
+    metrics.faulted('transport');
+    log.error({ err: error }, 'a message of the server could not be handled');
   }
 }
 
