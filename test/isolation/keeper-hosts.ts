@@ -45,12 +45,7 @@ export class KeeperHost extends StandInServer {
   }
 
   /** @param name of the server in the gateway's configuration, which its observations contain. @param guard left out if all may use it. */
-  static start(
-    name: string,
-    revision: KeeperRevision,
-    note: (note: Note) => void,
-    guard?: Guard,
-  ): Promise<KeeperHost> {
+  static start(name: string, revision: KeeperRevision, note: (note: Note) => void, guard?: Guard): Promise<KeeperHost> {
     return new KeeperHost(name, revision, note, guard).listen();
   }
 

@@ -126,9 +126,7 @@ export const conditions = {
 };
 
 const rule = z.strictObject({
-  id: ruleId
-    .optional()
-    .describe('Name of the rule in refusals, logs and records. Default: its number, such as "#3".'),
+  id: ruleId.optional().describe('Name of the rule in refusals, logs and records. Default: its number, such as "#3".'),
   who: who.describe(
     '"everyone", "known" (every authenticated caller), "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME", "tenant:NAME", "client:ID", "agent:NAME", "scope:NAME", "claim:NAME=VALUE", "grant:NAME", several at once as in `{ tenant: acme, group: eng }`, or a list of which one has to match. Groups, clients and scopes of one issuer are "group:ISSUER|NAME", and so on.',
   ),
@@ -148,7 +146,9 @@ const rule = z.strictObject({
   label: optionalTexts.describe(
     'Targets whose results label the conversation, whatever rule allows them: globs as in `allow`. `as` names the labels. A session is a conversation; so are the requests of one user and client without sessions (docs/how-to/flow.md).',
   ),
-  as: optionalTexts.describe('The labels that results of a rule with `label` add, such as "untrusted" or "confidential: crm".'),
+  as: optionalTexts.describe(
+    'The labels that results of a rule with `label` add, such as "untrusted" or "confidential: crm".',
+  ),
   after: optionalTexts.describe(
     'The rule holds in conversations with all of these labels only. For rules with `allow`, `deny` and `ask`.',
   ),

@@ -67,7 +67,9 @@ const sink = z
       .describe(
         'webhook: address that lines of JSON are posted to. otlp: the receiver, such as "http://127.0.0.1:4318".',
       ),
-    headers: textMap.describe('webhook, otlp: HTTP headers that are sent with each request, for example `Authorization`. Secret.'),
+    headers: textMap.describe(
+      'webhook, otlp: HTTP headers that are sent with each request, for example `Authorization`. Secret.',
+    ),
     address: z
       .string()
       .regex(/^(tcp|tls):\/\/[^/\s]+:\d{1,5}$/, { error: 'expected "tcp://host:port" or "tls://host:port"' })
@@ -145,7 +147,9 @@ export const auditSchema = z
         keyFile: nonEmpty.describe(
           'A file with the key that signs checkpoints: a PEM with an Ed25519 key (`openssl genpkey -algorithm ed25519`), whose public part can verify them, or base64 of at least 32 random bytes.',
         ),
-        file: optionalText.describe('A file that checkpoints are appended to; put it on another disk or machine than the records.'),
+        file: optionalText.describe(
+          'A file that checkpoints are appended to; put it on another disk or machine than the records.',
+        ),
         url: httpUrl.optional().describe('An address that checkpoints are posted to.'),
         headers: textMap.describe('HTTP headers that are sent with each checkpoint. Secret.'),
         every: lasting('1m').describe('Time between two checkpoints.'),

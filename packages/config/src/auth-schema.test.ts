@@ -158,7 +158,9 @@ it('hosts and origins are what browsers send, however they were written', () => 
 });
 
 it('the gateway itself is no issuer whose tokens it could accept, unless it runs an authorization server', () => {
-  const loaded = loadOptions('publicUrl: https://mcp.example.com\nauth: { issuers: [{ issuer: "https://mcp.example.com/" }] }\nmcpServers: {}');
+  const loaded = loadOptions(
+    'publicUrl: https://mcp.example.com\nauth: { issuers: [{ issuer: "https://mcp.example.com/" }] }\nmcpServers: {}',
+  );
   expect('problems' in loaded ? loaded.problems.map(({ message }) => message) : []).toEqual([
     expect.stringContaining('`publicUrl` is the gateway itself'),
   ]);

@@ -41,10 +41,9 @@ const clientSecret = z
     'Secret: "${CLIENT_SECRET}" takes it from the environment, "${file:/run/secrets/client}" from a file. `clientAuthentication` sets how the gateway sends it.',
   );
 
-const resource = onByDefault
-  .describe(
-    'Whether the gateway asks for tokens that are good at this server only (`resource`, RFC 8707), which MCP demands of clients. false: for issuers that refuse the parameter.',
-  );
+const resource = onByDefault.describe(
+  'Whether the gateway asks for tokens that are good at this server only (`resource`, RFC 8707), which MCP demands of clients. false: for issuers that refuse the parameter.',
+);
 
 const privateKey = z
   .string()
@@ -119,7 +118,9 @@ const exchange = z.strictObject({
     .describe(
       'The issuer that exchanges tokens, exactly as in its metadata. The gateway uses no other one, whatever the server names.',
     ),
-  clientId: nonEmpty.describe('Client id under which the gateway is registered at the issuer, with the permission to exchange tokens.'),
+  clientId: nonEmpty.describe(
+    'Client id under which the gateway is registered at the issuer, with the permission to exchange tokens.',
+  ),
   ...proofOfClient,
   from: z
     .array(nonEmpty.max(512))

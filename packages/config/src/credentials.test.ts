@@ -146,7 +146,10 @@ it('the key of a certificate is a secret, which only processes that connect to s
 
 it('an account is said in words for people', () => {
   const accountFor = (settings: object, more: object = {}): string | undefined => {
-    const loaded = loadOptions({ ...more, mcpServers: { a: { url: 'https://server.example/mcp', ...settings } } }, { file: 'f.json' });
+    const loaded = loadOptions(
+      { ...more, mcpServers: { a: { url: 'https://server.example/mcp', ...settings } } },
+      { file: 'f.json' },
+    );
     return 'config' in loaded
       ? accountOf(loaded.config.mcpServers['a'] as ServerConfig, loaded.config)
       : JSON.stringify(loaded);

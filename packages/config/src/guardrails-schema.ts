@@ -74,7 +74,9 @@ const guardrail = z.strictObject({
     .describe('Finds phrases that speak to a model, as attempts at prompt injection do. They are only ever labelled.'),
   webhook: z
     .strictObject({
-      url: httpUrl.describe('The address that each message is posted to, as the `interceptor/invoke` request of SEP-2624.'),
+      url: httpUrl.describe(
+        'The address that each message is posted to, as the `interceptor/invoke` request of SEP-2624.',
+      ),
       headers: textMap.describe('HTTP headers of the request, for example `Authorization`. Secret.'),
     })
     .optional()

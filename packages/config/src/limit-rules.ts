@@ -11,11 +11,10 @@ export const whoText = z.string().superRefine((text, context) => {
     : whoProblem(text);
   if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
 });
-const what = nonEmpty
-  .superRefine((text, context) => {
-    const problem = selectorProblem(text);
-    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
-  });
+const what = nonEmpty.superRefine((text, context) => {
+  const problem = selectorProblem(text);
+  if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+});
 const shares = z.enum(['principal', 'tenant', 'client', 'server', 'tool', 'everyone']);
 
 const rate = z

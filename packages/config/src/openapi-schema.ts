@@ -18,15 +18,13 @@ const options = z.strictObject({
   security: textMap.describe(
     'Secrets by the names of the security schemes of the document: the value of an API key, a bearer token, or `user:password` for basic authentication. The gateway sends each where its scheme says. Secret.',
   ),
-  outputSchemas: onByDefault.describe('Whether tools have output schemas, from the successful answers of their operations.'),
+  outputSchemas: onByDefault.describe(
+    'Whether tools have output schemas, from the successful answers of their operations.',
+  ),
 });
 
 /** A text is the document alone. */
-export const openapiSchema = z.union([
-  nonEmpty
-    .transform((document) => options.parse({ document })),
-  options,
-]);
+export const openapiSchema = z.union([nonEmpty.transform((document) => options.parse({ document })), options]);
 
 export type OpenApiConfig = z.output<typeof options>;
 

@@ -5,7 +5,9 @@ import { nonEmpty, offByDefault, optionalText } from './plain-options.ts';
 const places = z.array(nonEmpty).max(100).default([]);
 
 export const sandboxSchema = z.strictObject({
-  network: offByDefault.describe('Whether the program may use the network. false: it has none, and cannot reach this machine either.'),
+  network: offByDefault.describe(
+    'Whether the program may use the network. false: it has none, and cannot reach this machine either.',
+  ),
   read: places.describe(
     'Files and folders that the program may read, in addition to the programs and libraries of the system, itself, and `cwd`. A relative path starts at the folder of the configuration file.',
   ),

@@ -23,7 +23,15 @@ import { secretsSchema } from './secrets-schema.ts';
 import { shapeOptions } from './shape-schema.ts';
 import { serverTlsSchema } from './server-tls-schema.ts';
 import { hostName, webOrigin } from './web-names.ts';
-import { duration, givenDuration, nonEmpty, offByDefault, onByDefault, optionalText, textMap } from './plain-options.ts';
+import {
+  duration,
+  givenDuration,
+  nonEmpty,
+  offByDefault,
+  onByDefault,
+  optionalText,
+  textMap,
+} from './plain-options.ts';
 
 const optionalDuration = givenDuration.optional();
 
@@ -128,11 +136,10 @@ export const ignoredServerKeys = [
 
 /** Extended globs such as `!(…)`, which other programs know. Read literally they would match nothing, so an exclusion written that way would exclude nothing. */
 const extendedGlob = /[?*+@!]\(/;
-const toolGlob = nonEmpty
-  .refine(
-    (glob) => !extendedGlob.test(glob),
-    'a group in parentheses has no meaning in a glob here; give a glob for each part',
-  );
+const toolGlob = nonEmpty.refine(
+  (glob) => !extendedGlob.test(glob),
+  'a group in parentheses has no meaning in a glob here; give a glob for each part',
+);
 
 const server = z.strictObject({
   description: z.string().optional().describe('A note for the readers of this file.'),
@@ -334,7 +341,9 @@ export const shape = z.strictObject({
     .describe('Address and port that clients connect to. The default accepts connections from this machine only.'),
   tls: z
     .strictObject({
-      certFile: nonEmpty.describe('File with the server certificate for clients, followed by any intermediate certificates, PEM.'),
+      certFile: nonEmpty.describe(
+        'File with the server certificate for clients, followed by any intermediate certificates, PEM.',
+      ),
       keyFile: nonEmpty.describe('File with the private key of the certificate, PEM, without a password.'),
       admin: offByDefault.describe(
         'Whether the admin port speaks TLS too, with the same certificate. Probes and Prometheus then have to use https.',
@@ -394,13 +403,17 @@ export const shape = z.strictObject({
       nkeyFile: optionalText.describe(
         'A file with the seed of an NKey. It is read for each connection, so it can be replaced without a restart.',
       ),
-      credentialsFile: optionalText.describe('A credentials file with a JWT, as `nsc` writes it. It is read for each connection.'),
+      credentialsFile: optionalText.describe(
+        'A credentials file with a JWT, as `nsc` writes it. It is read for each connection.',
+      ),
       tls: z
         .strictObject({
           caFile: optionalText.describe(
             'File with the certificates of the authority that signed those of NATS, PEM. Default: the authorities that Node knows.',
           ),
-          certFile: optionalText.describe('File with the certificate that this process shows to NATS, PEM; with `keyFile`.'),
+          certFile: optionalText.describe(
+            'File with the certificate that this process shows to NATS, PEM; with `keyFile`.',
+          ),
           keyFile: optionalText.describe('File with the private key of `certFile`, PEM.'),
           handshakeFirst: z
             .boolean()
@@ -706,7 +719,9 @@ export const shape = z.strictObject({
     .strictObject({
       kubernetes: z
         .strictObject({
-          enabled: offByDefault.describe('Whether the gateway also uses the servers of `McpServer` objects and labelled Services.'),
+          enabled: offByDefault.describe(
+            'Whether the gateway also uses the servers of `McpServer` objects and labelled Services.',
+          ),
           namespaces: z
             .array(z.string())
             .default([])

@@ -4,7 +4,9 @@ import { loadOptions } from './testing/config-of.ts';
 const token = 'a'.repeat(32);
 
 function problemsOf(scim: string, auth = ''): readonly string[] {
-  const loaded = loadOptions(`publicUrl: https://mcp.example.com\nauth: { issuers: [{ issuer: https://a.example }, { issuer: https://b.example, tenant: org }]${auth}, scim: [${scim}] }\nmcpServers: { a: { url: http://127.0.0.1:4001/mcp } }`);
+  const loaded = loadOptions(
+    `publicUrl: https://mcp.example.com\nauth: { issuers: [{ issuer: https://a.example }, { issuer: https://b.example, tenant: org }]${auth}, scim: [${scim}] }\nmcpServers: { a: { url: http://127.0.0.1:4001/mcp } }`,
+  );
   return 'problems' in loaded ? loaded.problems.map(({ message }) => message) : [];
 }
 

@@ -6,7 +6,9 @@ const maxTimeoutMs = 10_000;
 
 export const searchModelSchema = z
   .strictObject({
-    folder: optionalText.describe('Folder of a model that `omnibus search-model add` has prepared. It runs in the session worker.'),
+    folder: optionalText.describe(
+      'Folder of a model that `omnibus search-model add` has prepared. It runs in the session worker.',
+    ),
     url: httpUrl
       .optional()
       .describe(

@@ -6,12 +6,14 @@ const pem = z.string().optional();
 
 export const serverTlsSchema = z.strictObject({
   caFile: optionalText.describe(
-      "File with the certificates of the authorities that may have signed the server's certificate, PEM. No other authorities are believed then. Default: the authorities that Node knows.",
-    ),
-  ca: pem.describe('These certificates themselves, by reference, instead of `caFile`: "${vault:secret/team/ledger#ca}".'),
+    "File with the certificates of the authorities that may have signed the server's certificate, PEM. No other authorities are believed then. Default: the authorities that Node knows.",
+  ),
+  ca: pem.describe(
+    'These certificates themselves, by reference, instead of `caFile`: "${vault:secret/team/ledger#ca}".',
+  ),
   certFile: optionalText.describe(
-      'File with the certificate that the gateway shows to the server, followed by any intermediate certificates, PEM.',
-    ),
+    'File with the certificate that the gateway shows to the server, followed by any intermediate certificates, PEM.',
+  ),
   cert: pem.describe('This certificate itself, by reference, instead of `certFile`.'),
   keyFile: optionalText.describe('File with the private key of the certificate, PEM, without a password.'),
   key: pem.describe('This key itself, by reference, instead of `keyFile`: "${vault:secret/team/ledger#key}". Secret.'),

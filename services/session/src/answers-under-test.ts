@@ -93,7 +93,12 @@ export function textIn(result: JsonObject): string {
 const place: TaskPlace = { worker: newWorkerId('backend'), connection: 'run-1', isProgram: false };
 
 /** Begins a task of the tool `tell` at `crm`. @param text which the task says of itself. */
-export function beginTask(worker: WorkerUnderTest, client: ClientUnderTest, revision: Revision, text: string) {
+export function beginTask(
+  worker: WorkerUnderTest,
+  client: ClientUnderTest,
+  revision: Revision,
+  text: string,
+): ReturnType<ClientUnderTest['ask']> {
   worker.outcome = { kind: 'result', result: { task: taskWith(text, 'working') }, place };
   const task = revision === latestModernRevision ? {} : { task: {} };
   return client.ask('tools/call', { name: 'crm__tell', arguments: {}, ...task });

@@ -1,10 +1,6 @@
 /** Redaction of messages of servers, over every path to a client: a session worker on a bus in memory. */
 import type { AuditEvent } from '@omnibus/audit';
-import {
-  latestLegacyRevision,
-  latestModernRevision,
-  type Revision,
-} from '@omnibus/protocol';
+import { latestLegacyRevision, latestModernRevision, type Revision } from '@omnibus/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   answersWith,

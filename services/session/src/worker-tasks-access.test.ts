@@ -82,7 +82,6 @@ async function begun(
   return ((result?.['task'] ?? result) as JsonObject)['taskId'] as string;
 }
 
-
 describe.each([latestLegacyRevision, latestModernRevision] as const)('in %s', (revision) => {
   const methods =
     revision === latestModernRevision

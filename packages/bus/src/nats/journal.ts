@@ -59,8 +59,7 @@ class NatsJournal<Entry> implements Journal<Entry> {
         kind: 'store',
         what: `an entry of ${bytes.length} bytes is too large for the journal ${this.#stream}`,
       });
-    else if (!connection.isClosed() && !connection.isDraining())
-      connection.publish(nameAt(place, to.name), bytes);
+    else if (!connection.isClosed() && !connection.isDraining()) connection.publish(nameAt(place, to.name), bytes);
   }
 
   async follow(subject: Subject<Entry>, observer: (entry: Entry) => void): Promise<Watch> {

@@ -4,7 +4,15 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { stripVTControlCharacters } from 'node:util';
-import { isEmptyList, isObject, isRawNumber, objectIn, printable, type JsonObject, type RepairCounts } from '@omnibus/protocol';
+import {
+  isEmptyList,
+  isObject,
+  isRawNumber,
+  objectIn,
+  printable,
+  type JsonObject,
+  type RepairCounts,
+} from '@omnibus/protocol';
 
 /** Ids that the gateway gives to its requests, as text: they are integers of which only one form exists. */
 export const ownId = /^(0|[1-9]\d{0,15})$/;

@@ -24,7 +24,10 @@ export type OwnedHost = Pick<SessionHost, 'isSure' | 'sessionWorkers' | 'confirm
 
 export interface OwnershipOptions<Host extends SessionHost>
   extends
-    Pick<SessionsOptions, 'bus' | 'wheel' | 'log' | 'metrics' | 'worker' | 'config' | 'guests' | 'callerProblem' | 'used'>,
+    Pick<
+      SessionsOptions,
+      'bus' | 'wheel' | 'log' | 'metrics' | 'worker' | 'config' | 'guests' | 'callerProblem' | 'used'
+    >,
     Pick<OpeningOptions, 'undecided' | 'factsOf' | 'view'> {
   readonly stored: KeyValue<SessionRecord>;
   readonly maxBytes: number;

@@ -149,9 +149,9 @@ it('who is in a session is told that lists changed when a server changes that he
   await theirs.pushed.untilSome(({ method }) => method === 'notifications/tools/list_changed');
   expect(ours.pushed.values).toEqual([]);
   const config = configOf({
-      ...settings,
-      mcpServers: { ...servers, theirs: { ...servers.theirs, tenants: ['umbrella', 'acme'] } },
-    });
+    ...settings,
+    mcpServers: { ...servers, theirs: { ...servers.theirs, tenants: ['umbrella', 'acme'] } },
+  });
   test.worker?.apply(config);
   await ours.pushed.untilSome(({ method }) => method === 'notifications/tools/list_changed');
   expect(await listed(ours, 'tools/list')).toContain('theirs__new');
@@ -159,11 +159,11 @@ it('who is in a session is told that lists changed when a server changes that he
 
 it('tenants that see the same servers share what is computed of them', () => {
   const config = configOf({
-      mcpServers: {
-        both: { url: 'http://a.example/mcp', tenants: ['acme', 'umbrella'] },
-        one: { url: 'http://a.example/mcp', tenants: ['solo'] },
-      },
-    });
+    mcpServers: {
+      both: { url: 'http://a.example/mcp', tenants: ['acme', 'umbrella'] },
+      one: { url: 'http://a.example/mcp', tenants: ['solo'] },
+    },
+  });
   const endpoints = new Endpoints(config);
   const of = (tenant?: string) => endpoints.get(placeAt(rootEndpoint, tenant));
   expect(of('acme')).toBe(of('umbrella'));

@@ -122,11 +122,3 @@ class FileStore implements ApprovedStore {
     return new Map(Object.entries(kept['servers']) as unknown as readonly (readonly [string, ApprovedDefinitions])[]);
   }
 }
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

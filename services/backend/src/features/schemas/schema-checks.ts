@@ -88,9 +88,7 @@ export class SchemaChecks implements CallStep {
     if (problem === undefined) return undefined;
     return {
       kind: 'result',
-      result: errorResult(
-        `The arguments do not fit the tool's input schema: ${problem}. The tool was not called.`,
-      ),
+      result: errorResult(`The arguments do not fit the tool's input schema: ${problem}. The tool was not called.`),
     };
   }
 

@@ -1,6 +1,14 @@
 /** Tools in the shapes that the configuration gives them (`tools` of a server). Rules, approvals, audit, search and scripts see a tool and its arguments as clients do; the server gets its own names, and the values of hidden arguments. */
 import type { ServerConfig } from '@omnibus/config';
-import { errorResult, fault, isObject, printable, type ExchangeOutcome, type JsonObject, type ServerName } from '@omnibus/protocol';
+import {
+  errorResult,
+  fault,
+  isObject,
+  printable,
+  type ExchangeOutcome,
+  type JsonObject,
+  type ServerName,
+} from '@omnibus/protocol';
 import type { Call } from '../../call/call.ts';
 import { sourceOf } from '../../catalog/record-shape.ts';
 import type { ProcessFeature, ServerFeature } from '../../feature.ts';

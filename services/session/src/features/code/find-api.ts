@@ -15,11 +15,12 @@ const maxAnswer = 60_000;
 export function foundFunctions(indexes: Indexes, view: View, given: JsonObject): JsonObject {
   const { query, limit = usualLimit, server } = given;
   if (typeof query !== 'string' || query.trim() === '' || query.length > maxQueryLength)
-    return errorResult(`${coderNames.find} needs "query": what the code is to do, in at most ${maxQueryLength} characters.`);
+    return errorResult(
+      `${coderNames.find} needs "query": what the code is to do, in at most ${maxQueryLength} characters.`,
+    );
   if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < 1)
     return errorResult('"limit" must be a whole number from 1 to 50.');
-  if (server !== undefined && typeof server !== 'string')
-    return errorResult('"server" must be the name of a server.');
+  if (server !== undefined && typeof server !== 'string') return errorResult('"server" must be the name of a server.');
   const functions = ScriptFunctions.of(view).all;
   const isWanted = (each: ScriptFunction | undefined): boolean =>
     server === undefined || each?.server === server || each?.offered.server === server;
