@@ -1,2 +1,2 @@
-export { configOf, loadedFrom, loadOptions } from './config-of.ts';
+export { configOf, loadedFrom } from './config-of.ts';
 export { mistakes } from './mistakes.ts';

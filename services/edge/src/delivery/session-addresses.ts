@@ -9,7 +9,6 @@ import {
   type SessionKey,
   type WorkerId,
 } from '@omnibus/protocol';
-import { revisionProblem } from '../dialect/legacy/revision.ts';
 
 /** A session and the worker to which its commands are sent. */
 export class SessionAddress {
@@ -75,10 +74,10 @@ export class SessionAddresses {
   /** The session that a request must name. @param check refuses a request with a session for another reason. */
   required(
     headers: IncomingHttpHeaders,
-    check: () => GatewayFault | undefined = () => undefined,
+    check: (headers: IncomingHttpHeaders) => GatewayFault | undefined,
   ): SessionAddress | { readonly fault: GatewayFault } {
     const session = this.named(headers) ?? { fault: fault('session.missing') };
-    const problem = 'fault' in session ? undefined : (check() ?? revisionProblem(headers));
+    const problem = 'fault' in session ? undefined : check(headers);
     return problem === undefined ? session : { fault: problem };
   }
 

@@ -4,7 +4,7 @@ import { fault, pushStreamIds, type GatewayFault, type StreamFrame, type StreamI
 import { openerOf } from '../bounds/opening-rate.ts';
 import type { SessionAddresses } from '../delivery/session-addresses.ts';
 import type { Delivery } from '../delivery/delivery.ts';
-import { hasPrimedStreams } from '../dialect/legacy/revision.ts';
+import { hasPrimedStreams, revisionProblem } from '../dialect/legacy/revision.ts';
 import type { Arrival, Gate } from './arrival.ts';
 import { EventWriter, readEventId, type EventWriterOptions } from './event-writer.ts';
 import { readAccept } from './media.ts';
@@ -30,7 +30,7 @@ export class GetEndpoint {
     } = arrival;
     const session = this.#options.sessions.required(headers, () =>
       readAccept(headers.accept).events
-        ? undefined
+        ? revisionProblem(headers)
         : fault('http.not_acceptable', 'a GET needs Accept: text/event-stream'),
     );
     if ('fault' in session) {
@@ -68,7 +68,7 @@ export class GetEndpoint {
   }
 
   delete(arrival: Arrival): void {
-    const session = this.#options.sessions.required(arrival.request.headers);
+    const session = this.#options.sessions.required(arrival.request.headers, revisionProblem);
     if ('fault' in session) {
       arrival.refuse(session.fault);
       return;

@@ -216,7 +216,7 @@ export class PostEndpoint {
     accepted: Accepted,
     { messages, refusals }: Extract<ParsedBody, { kind: 'batch' }>,
   ): void {
-    const session = this.#options.sessions.required(arrival.request.headers);
+    const session = this.#options.sessions.required(arrival.request.headers, revisionProblem);
     if ('fault' in session) {
       arrival.refuse(session.fault);
       return;

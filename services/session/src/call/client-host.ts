@@ -1,8 +1,6 @@
 /** The parts of a worker that clients of both eras share: sessions, and requests without sessions. */
 import type { View } from '@omnibus/catalog';
 import type { Caller, Declared, JsonObject } from '@omnibus/protocol';
-import type { Offers } from '../views/offers.ts';
-import type { Place } from '../views/place.ts';
 import type { CallHost } from './call-host.ts';
 import type { ListFilter } from './list-filter.ts';
 import type { OwnTasks } from './own-tasks.ts';
@@ -18,6 +16,4 @@ export interface ClientHost extends CallHost {
   readonly listFilter: { readonly on: ListFilter | undefined };
   /** See `Callers.undecided`. */
   readonly undecided: (caller: Caller, declared?: Declared, capabilities?: JsonObject) => Promise<void> | undefined;
-  readonly placeOf: (caller: Caller) => Place;
-  readonly offers: Offers;
 }

@@ -1,9 +1,13 @@
 /** The parts of a worker that its sessions share. */
-import type { LateReply, PostedMessage, QuestionId, SessionKey, WorkerId } from '@omnibus/protocol';
+import type { Caller, LateReply, PostedMessage, QuestionId, SessionKey, WorkerId } from '@omnibus/protocol';
 import type { ClientHost } from '../call/client-host.ts';
 import type { StreamHost } from '../streams/stream-host.ts';
+import type { Offers } from '../views/offers.ts';
+import type { Place } from '../views/place.ts';
 
 export interface SessionHost extends ClientHost, StreamHost {
+  readonly placeOf: (caller: Caller) => Place;
+  readonly offers: Offers;
   /** Whether no other worker can have taken over what this one holds (`Heartbeat.isSure`). */
   readonly isSure: () => boolean;
   /**
