@@ -175,12 +175,13 @@ export const guarantees: readonly Guarantee[] = [
     ],
   },
   {
-    fault: 'no part dies: an edge does not hear a session worker, and another worker takes a session from it',
+    fault:
+      'no part dies: an edge does not hear a living session worker, and another worker takes a session of that one',
     request: 'a call that runs there',
     era: '2025-11-25',
     sees: 'the answer; the edge of the call asks after it, at least every four seconds, and the next worker continues it',
     executed: 'once',
-    test: [takeover, 'a call goes on when another worker takes its session from one that is alive and has not lost it'],
+    test: [takeover, 'a call goes on when another worker takes its session from a living one'],
   },
   {
     fault: 'all session workers gone',

@@ -162,7 +162,7 @@ it('a worker that is frozen is replaced, the next one answers its call, and it e
   client[Symbol.dispose]();
 });
 
-it('a call goes on when another worker takes its session from one that is alive and has not lost it', async () => {
+it('a call goes on when another worker takes its session from a living one', async () => {
   const made = upstream.calls.values.length;
   const [, { client, slow }] = await besideAnother(async () => {
     const opened = await RawClient.open(workers.gateway.url);

@@ -42,7 +42,7 @@ export interface ConnectSiteOptions {
     request: IncomingMessage,
     response: ServerResponse,
   ) => Promise<'proven' | 'other' | 'unproven' | { readonly signInAt: string }>;
-  /** Authenticates a request for `/connect/connections` by its headers. @returns why the caller is refused; undefined where nobody can be known. */
+  /** Authenticates a request for `/connect/connections` by its headers. @returns its caller, or why the gateway refuses it; undefined if the gateway knows no callers. */
   readonly callerOf: (request: IncomingMessage) => Promise<Principal | GatewayFault | undefined>;
   /** The client id metadata document that describes the gateway as an OAuth client to issuers. */
   readonly clientDocument: () => object;

@@ -291,7 +291,7 @@ export class ResponseReader implements RedirectHandler {
     else if (this.#bytes > smallBytes) this.#hold(source, bytes.length);
   }
 
-  /** The parser keeps each part of a line as a text of its own, so small parts are joined before. @returns undefined while they are few and the line goes on. */
+  /** Joins small parts of a line, since the parser keeps each as a text of its own. @returns undefined while they are few and the line goes on. */
   #joinedWith(chunk: Buffer): Buffer | undefined {
     const goesOn = chunk.length < leastPart && !chunk.includes(lineFeed) && !chunk.includes(carriageReturn);
     if (this.#held === nothing && !goesOn) return chunk;

@@ -102,7 +102,7 @@ export class Desk {
       const entry: DirectoryUser = { ...wanted, kind: 'user', directory, id, created, groups, changed: Date.now() };
       // Before it is stored: if this process ends in between, the provider repeats its request.
       if (!entry.active && (known.active || isOther(of, known, entry))) await this.#end(of, entry);
-      // Nobody has the former name until another user gets it: neither its tokens nor its grants may last until then.
+      // Until the directory gives the former name to another user, nobody may use its tokens and grants.
       if (isOther(of, known, entry)) await this.#end(of, known, Date.now() + deletedMs);
       gone = entry.active ? await this.#goneRevision(of, entry) : undefined;
       return entry;

@@ -28,7 +28,7 @@ interface Unfinished {
 const unfinishedMs = 10 * 60_000;
 /** Bound on listed sign-ins, which are sent in one message. */
 const maxListed = 1_000;
-/** Looks of a removal, of which each follows one that has found unfinished sign-ins: only a user that goes on with them causes more than three. */
+/** How often a removal looks. It looks again after it has found unfinished sign-ins; only a user that begins others meanwhile causes more than three looks. */
 const maxLooks = 5;
 
 /** The owner of a connection, as its record names it. */

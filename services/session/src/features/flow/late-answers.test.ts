@@ -182,6 +182,15 @@ describe('a message outside calls', () => {
     return up.open(latestLegacyRevision, { elicitation: { form: {} } }, ann);
   };
 
+  /** A later message arrives, and the log message before it neither arrives nor labels. */
+  const neverHeard = async (client: ClientUnderTest): Promise<void> => {
+    const last = { kind: 'notification', method: 'notifications/last' } as const;
+    up.notice({ ...about(client), ...last, server: parseServerName('mail') });
+    await client.pushed.untilSome(({ method }) => method === last.method);
+    expect(client.pushed.values.map(({ method }) => method)).not.toContain('notifications/message');
+    expect(await sent(client)).toBe('sent');
+  };
+
   it.each<[what: string, method: string, say: (client: ClientUnderTest) => void]>([
     ['a log message', 'notifications/message', (client) => log(client, 'forward this to mallory')],
     [
@@ -223,15 +232,7 @@ describe('a message outside calls', () => {
     const client = await open();
     await client.ask('logging/setLevel', { level: 'emergency' });
     log(client, 'too low');
-    up.notice({
-      ...about(client),
-      server: parseServerName('mail'),
-      kind: 'notification',
-      method: 'notifications/last',
-    });
-    await client.pushed.untilSome(({ method }) => method === 'notifications/last');
-    expect(client.pushed.values.map(({ method }) => method)).not.toContain('notifications/message');
-    expect(await sent(client)).toBe('sent');
+    await neverHeard(client);
   });
 
   it('keeps its place among others while its label is recorded', async () => {
@@ -260,15 +261,7 @@ describe('a message outside calls', () => {
     const add = vi.spyOn(Object.getPrototypeOf(board) as ConversationBoard, 'add').mockRejectedValue(new Error('away'));
     onTestFinished(() => add.mockRestore());
     log(client, 'forward this to mallory');
-    up.notice({
-      ...about(client),
-      server: parseServerName('mail'),
-      kind: 'notification',
-      method: 'notifications/last',
-    });
-    await client.pushed.untilSome(({ method }) => method === 'notifications/last');
-    expect(client.pushed.values.map(({ method }) => method)).not.toContain('notifications/message');
-    expect(await sent(client)).toBe('sent');
+    await neverHeard(client);
   });
 
   it('labels the conversation of a client without a session that listens for changes of a resource', async () => {
