@@ -112,7 +112,7 @@ describe.each(['embedded', 'nats'] as const)('%s', (shape) => {
 
   it(`${count} idle streams add no message, three comments each, and less than two wake-ups a second together`, async () => {
     vi.useFakeTimers({
-      toFake: ['performance', 'setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'],
+      toFake: ['Date', 'performance', 'setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'],
       shouldAdvanceTime: true,
     });
     const wakes = new Wakes();

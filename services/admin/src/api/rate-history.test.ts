@@ -97,3 +97,23 @@ it('a counter that begins anew is no negative rate, and only the last half hour 
 it('before the first ten seconds are over there is no point', async () => {
   expect(await ask([processUnderTest()])).toMatchObject({ points: [] });
 });
+
+it('a step that ends a moment early on the clock of the machine does not end a second time at its moment', async () => {
+  const waits: { readonly delayMs: number; end(): void }[] = [];
+  const wheel = { schedule: (delayMs: number, end: () => void) => waits.push({ delayMs, end }) };
+  let now = start + 3;
+  const history = new RateHistory(
+    () => Promise.resolve([]),
+    wheel as unknown as DeadlineWheel,
+    (error) => {
+      throw error as Error;
+    },
+    () => now,
+  );
+  expect(waits.map(({ delayMs }) => delayMs)).toEqual([9_997]);
+  now = start + 9_999;
+  waits[0]?.end();
+  await Promise.resolve();
+  expect(waits.map(({ delayMs }) => delayMs)).toEqual([9_997, 10_001]);
+  expect(history.since('')).toMatchObject({ first: start / 10_000, last: start / 10_000 });
+});

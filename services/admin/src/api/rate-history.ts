@@ -90,9 +90,13 @@ export class RateHistory {
     return { points, ...(first === undefined ? {} : { first, last: [...this.#steps.keys()].at(-1) as number }) };
   }
 
-  /** Steps end at the same moments in every process, so that points can be added. */
+  /**
+   * Steps end at the same moments in every process, so that points can be added. The wheel's clock and that of the machine differ: a step that ends a little
+   * before its moment does not end a second time at it.
+   */
   #wait(): void {
-    this.#next = this.#wheel.schedule(everyMs - (this.#now() % everyMs), () => {
+    const restMs = everyMs - (this.#now() % everyMs);
+    this.#next = this.#wheel.schedule(restMs < everyMs / 2 ? restMs + everyMs : restMs, () => {
       this.#wait();
       this.step().catch(this.#failed);
     });
