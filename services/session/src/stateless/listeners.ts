@@ -19,7 +19,6 @@ import { listenedResources } from './listened-resources.ts';
 import { Listener } from './listener.ts';
 import { servedClientOf, tasksMissing, type PendingReply } from './pending-reply.ts';
 import { Shares } from './shares.ts';
-import { holderOf } from './shares.ts';
 import type { ChangesFor, StatelessHost } from './stateless-host.ts';
 
 /** Resource subscriptions of one stream. */
@@ -33,14 +32,14 @@ export class Listeners {
   constructor(host: StatelessHost) {
     this.#host = host;
     const { maxListenersPerClient, maxListeners } = host.limits;
-    this.#shares = new Shares({
+    this.#shares = new Shares('listen.limit', {
       share: { name: 'maxListenersPerClient', value: maxListenersPerClient },
       total: { name: 'maxListeners', value: maxListeners },
     });
   }
 
   get size(): number {
-    return this.#shares.size;
+    return this.#shares.taken;
   }
 
   /** The places of the open subscriptions. */
@@ -78,8 +77,8 @@ export class Listeners {
     if (typeof limitMs === 'object') return fault('params.invalid', limitMs.problem);
     const resources = listenedResources(asked, view, linkedResources, this.#host.access.on?.of(caller));
     if ('fault' in resources) return resources.fault;
-    const full = this.#shares.take(holderOf(caller));
-    if (full !== undefined) return fault('listen.limit', full);
+    const full = this.#shares.take(caller);
+    if (full !== undefined) return full;
     this.#open.set(key, new Listener(this.#host, waiter, asked, resources));
     return undefined;
   }
@@ -142,7 +141,7 @@ export class Listeners {
     const listener = this.#open.get(key);
     if (listener === undefined) return false;
     this.#open.delete(key);
-    this.#shares.leave(holderOf(listener.waiter.command.caller));
+    this.#shares.give(listener.waiter.command.caller);
     listener.end(isGraceful);
     return true;
   }

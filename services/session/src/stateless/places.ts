@@ -1,42 +1,30 @@
 /** M5: each call has a place, either among running calls or among those that wait for their clients. Running ones are bounded by the share of each client. */
 import type { Drain } from '@omnibus/lifecycle';
-import { fault, type Caller, type GatewayFault, type Limits } from '@omnibus/protocol';
+import type { Caller, GatewayFault, Limits } from '@omnibus/protocol';
 import type { KeptCall, KeptCalls } from './kept-calls.ts';
-import { holderOf, Shares } from './shares.ts';
+import { Shares } from './shares.ts';
 
 export interface PlacedCall extends KeptCall {
   /** Whether its place is among running calls. */
   isAmongRunning: boolean;
 }
 
-export class Places {
-  readonly #running: Shares;
+/** The places of running requests, and those of kept calls. */
+export class Places extends Shares {
   readonly #kept: KeptCalls;
   readonly #drain: Drain;
 
   constructor({ maxInFlightPerSession, maxInFlightWithoutSession }: Limits, kept: KeptCalls, drain: Drain) {
-    this.#kept = kept;
-    this.#drain = drain;
-    this.#running = new Shares({
+    super('request.limit', {
       share: { name: 'maxInFlightPerSession', value: maxInFlightPerSession },
       total: { name: 'maxInFlightWithoutSession', value: maxInFlightWithoutSession },
     });
+    this.#kept = kept;
+    this.#drain = drain;
   }
 
-  /** Number of running requests. */
-  get running(): number {
-    return this.#running.size;
-  }
-
-  /** Takes a place among running requests. @returns the fault if there is none. */
-  take(caller: Caller): GatewayFault | undefined {
-    const full = this.#running.take(holderOf(caller));
-    return full === undefined ? undefined : fault('request.limit', full);
-  }
-
-  /** Gives back a place among running requests. */
-  give(caller: Caller): void {
-    this.#running.leave(holderOf(caller));
+  override give(caller: Caller): void {
+    super.give(caller);
     if (this.#drain.isAwaited) this.#drain.ended();
   }
 

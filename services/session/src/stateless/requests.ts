@@ -105,7 +105,7 @@ export class StatelessRequests {
     this.#tasks = new LegacyTasks(host, worker, keptCalls);
     this.#listeners = new Listeners(host);
     host.metrics.beforeScrape(() => {
-      host.metrics.requestsWithoutSession.set(this.#places.running);
+      host.metrics.requestsWithoutSession.set(this.#places.taken);
       host.metrics.keptCalls.set(keptCalls.size);
       host.metrics.keptBytes.set(keptCalls.bytes);
       host.metrics.listeners.set(this.#listeners.size);
@@ -138,10 +138,10 @@ export class StatelessRequests {
     const { isShared } = this.#host.bus;
     const endsAt = performance.now() + limitMs;
     // Where edges are other processes, they serve on and lead clients back to calls that are parked here.
-    await this.#drain.until(() => this.#places.running === 0 && (!isShared || this.parked === 0), limitMs);
+    await this.#drain.until(() => this.#places.taken === 0 && (!isShared || this.parked === 0), limitMs);
     await ours?.drain();
     // What came to the last has a moment to be answered, however long clients took before.
-    await this.#drain.until(() => this.#places.running === 0, Math.max(graceMs, endsAt - performance.now()));
+    await this.#drain.until(() => this.#places.taken === 0, Math.max(graceMs, endsAt - performance.now()));
     // Where edges are other processes, they have the calls that still run continued at the next worker.
     this.#calls.stop(isShared);
     this.#tasks.stop('the gateway stops');

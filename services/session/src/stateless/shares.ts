@@ -1,6 +1,5 @@
 /** Counts per client and in total, with a limit for each: a client reaches its share before the total is used up. */
-
-import type { Caller } from '@omnibus/protocol';
+import { fault, type Caller, type ErrorReason, type GatewayFault } from '@omnibus/protocol';
 
 export interface ShareLimits {
   /** The limit of one client. */
@@ -17,26 +16,33 @@ interface Count {
 const maxUnused = 1_000;
 
 export class Shares {
+  readonly #reason: ErrorReason;
   readonly #limits: ShareLimits;
   readonly #counts = new Map<string, Count>();
-  #size = 0;
+  #taken = 0;
   #unused = 0;
 
-  constructor(limits: ShareLimits) {
+  /** @param reason of the fault for a client that gets no place. */
+  constructor(reason: ErrorReason, limits: ShareLimits) {
+    this.#reason = reason;
     this.#limits = limits;
   }
 
-  get size(): number {
-    return this.#size;
+  /** Number of places that are taken. */
+  get taken(): number {
+    return this.#taken;
   }
 
-  /** Takes a place. @returns which limit is reached, in words; undefined when there was a place. */
-  take(holder: string): string | undefined {
+  /** Takes a place. @returns the fault that names the limit that is reached; undefined if there was a place. */
+  take(caller: Caller): GatewayFault | undefined {
     const { share, total } = this.#limits;
+    const holder = holderOf(caller);
     const count = this.#counts.get(holder);
-    if ((count?.taken ?? 0) >= share.value) return `limits.${share.name}, ${share.value} of one client, is reached`;
-    if (this.#size >= total.value) return `limits.${total.name}, ${total.value} of all clients, is reached`;
-    this.#size += 1;
+    if ((count?.taken ?? 0) >= share.value)
+      return fault(this.#reason, `limits.${share.name}, ${share.value} of one client, is reached`);
+    if (this.#taken >= total.value)
+      return fault(this.#reason, `limits.${total.name}, ${total.value} of all clients, is reached`);
+    this.#taken += 1;
     if (count === undefined) this.#counts.set(holder, { taken: 1 });
     else {
       if (count.taken === 0) this.#unused -= 1;
@@ -46,10 +52,10 @@ export class Shares {
   }
 
   /** Gives a place back. */
-  leave(holder: string): void {
-    const count = this.#counts.get(holder);
+  give(caller: Caller): void {
+    const count = this.#counts.get(holderOf(caller));
     if (count === undefined) return;
-    this.#size -= 1;
+    this.#taken -= 1;
     count.taken -= 1;
     if (count.taken > 0) return;
     this.#unused += 1;
