@@ -86,8 +86,9 @@ export class PostEndpoint {
             const listing = headers[listingHeader];
             const message = listing === undefined ? limited : withOwnListing(limited, listing);
             const context = ownContext(message, headers);
-            if (context !== undefined) this.#receiveAlone(arrival, accepted, message, context);
-            else this.#receiveSingle(arrival, accepted, message);
+            if (context === undefined) this.#receiveSingle(arrival, accepted, message);
+            else if (message.kind === 'request') this.#requestAlone(arrival, accepted, message.message, context);
+            else hearAlone(arrival, message.kind);
             return;
           }
           case 'batch':
@@ -102,17 +103,7 @@ export class PostEndpoint {
       });
   }
 
-  /** Handles a message with its own context (2026-07-28). */
-  #receiveAlone(arrival: Arrival, accepted: Accepted, posted: PostedMessage, context: OwnContext): void {
-    if (posted.kind === 'request') this.#requestAlone(arrival, accepted, posted.message, context);
-    // The revision has no notifications of clients over HTTP, and no answers; what there is does no harm.
-    else if (posted.kind === 'notification') arrival.response.writeHead(202, { 'content-length': 0 }).end();
-    else
-      arrival.refuse(
-        fault('message.invalid', 'a client of this revision answers in the parameters of its next request'),
-      );
-  }
-
+  /** Handles a request with its own context (2026-07-28). */
   #requestAlone(arrival: Arrival, accepted: Accepted, message: JsonRpcRequest, context: OwnContext): void {
     const { request, sender } = arrival;
     const { headers } = request;
@@ -317,4 +308,11 @@ export class PostEndpoint {
     const isNamed = answers !== undefined && this.#streams !== undefined;
     return isNamed ? requestStream(id, answers) : id;
   }
+}
+
+/** 2026-07-28 has no notifications of clients over HTTP, and no answers; what there is does no harm. */
+function hearAlone(arrival: Arrival, kind: 'notification' | 'response'): void {
+  if (kind === 'notification') arrival.response.writeHead(202, { 'content-length': 0 }).end();
+  else
+    arrival.refuse(fault('message.invalid', 'a client of this revision answers in the parameters of its next request'));
 }

@@ -30,11 +30,27 @@ export function send({ reply }: PendingReply, text: string): void {
   reply({ kind: 'message', text, isAnswer: false, sequence: undefined, last: false });
 }
 
-/** @param member `"result":…` or `"error":…`, serialised. */
-export function answer({ command, reply }: PendingReply, member: string | JsonBytes, httpStatus = 200): void {
-  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(command.request.id)},`;
+/** The end of a request. `member` is `"result":…` or `"error":…`, serialised. */
+export type Settlement =
+  | { readonly member: string | JsonBytes; readonly httpStatus: number }
+  | { readonly fault: GatewayFault };
+
+export function deliver(waiter: PendingReply, settlement: Settlement): void {
+  if ('fault' in settlement) {
+    refuse(waiter, settlement.fault);
+    return;
+  }
+  const { member, httpStatus } = settlement;
+  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(waiter.command.request.id)},`;
   const rest = { kind: 'message', isAnswer: true, sequence: undefined, last: true, httpStatus } as const;
-  reply(typeof member === 'string' ? { ...rest, text: `${head}${member}}` } : withText(rest, member.within(head, '}')));
+  waiter.reply(
+    typeof member === 'string' ? { ...rest, text: `${head}${member}}` } : withText(rest, member.within(head, '}')),
+  );
+}
+
+/** @param member as in `Settlement`. */
+export function answer(waiter: PendingReply, member: string): void {
+  deliver(waiter, { member, httpStatus: 200 });
 }
 
 export function answerResult(waiter: PendingReply, result: object): void {
@@ -46,15 +62,6 @@ export function refuse(waiter: PendingReply, gatewayFault: GatewayFault): void {
   if (gatewayFault.reason === 'resource.unknown')
     answer(waiter, `"error":${JSON.stringify(modernError(toErrorObject(gatewayFault)))}`);
   else waiter.reply({ kind: 'refused', fault: gatewayFault });
-}
-
-export type Settlement =
-  | { readonly member: string | JsonBytes; readonly httpStatus: number }
-  | { readonly fault: GatewayFault };
-
-export function deliver(waiter: PendingReply, settlement: Settlement): void {
-  if ('fault' in settlement) refuse(waiter, settlement.fault);
-  else answer(waiter, settlement.member, settlement.httpStatus);
 }
 
 /** The client of the request, for records. */
