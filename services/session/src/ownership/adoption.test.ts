@@ -1,6 +1,6 @@
 /** Questions for sessions without a record, on a bus in memory with workers that are there, leave, or vanish. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { MemoryBus, sessionsBucket, subjects, type KeyValue } from '@omnibus/bus';
+import { BusError, MemoryBus, sessionsBucket, subjects, type KeyValue } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous,
@@ -148,6 +148,64 @@ it('one is taken over when the store answers late, if no other worker holds it',
   await vi.advanceTimersByTimeAsync(500);
   late.resolve(read);
   expect(await asked).toEqual({ outcome: 'held', worker: here });
+});
+
+/** The answers to takeovers of a session. */
+async function takenOver(lost: WorkerId): Promise<unknown[]> {
+  const answers: unknown[] = [];
+  void adoption.adopt({ key, lost }).then((answer) => answers.push(answer));
+  await vi.advanceTimersByTimeAsync(500);
+  return answers;
+}
+
+it.each(['before', 'after'])(
+  'one is taken over soon and once, though the store loses the first request for that %s it is done',
+  async (when) => {
+    await store.create(key, record(vanishing));
+    const update = store.update.bind(store);
+    vi.spyOn(store, 'update').mockImplementationOnce(async (...written) => {
+      if (when === 'after') await update(...written);
+      return new Promise(() => undefined);
+    });
+    expect(await takenOver(vanishing)).toEqual([{ outcome: 'held', worker: here }]);
+    expect([(await store.get(key))?.value.worker, restored]).toEqual([here, 1]);
+  },
+);
+
+it('one is taken over once when the store has the request, refuses its copies, and does it late', async () => {
+  await store.create(key, record(vanishing));
+  const late = Promise.withResolvers<void>();
+  const update = store.update.bind(store);
+  vi.spyOn(store, 'update')
+    .mockRejectedValue(new BusError('revision-conflict', 'it is being written'))
+    .mockImplementationOnce(async (...written) => {
+      await late.promise;
+      return update(...written);
+    });
+  const answers = await takenOver(vanishing);
+  expect(answers).toEqual([]);
+  late.resolve();
+  await vi.advanceTimersByTimeAsync(0);
+  expect([answers, restored]).toEqual([[{ outcome: 'held', worker: here }], 1]);
+});
+
+it('one whose worker lives stays there, if the store takes no request for a while, and no later takeover of it counts', async () => {
+  await store.create(key, record(there));
+  holder = there;
+  const late = Promise.withResolvers<void>();
+  const update = store.update.bind(store);
+  const updates = vi
+    .spyOn(store, 'update')
+    .mockReturnValue(new Promise(() => undefined))
+    .mockImplementationOnce(async (...written) => {
+      await late.promise;
+      return update(...written);
+    });
+  expect(await takenOver(there)).toEqual([{ outcome: 'held', worker: there }]);
+  updates.mockRestore();
+  late.resolve();
+  await vi.advanceTimersByTimeAsync(0);
+  expect([(await store.get(key))?.value, restored]).toEqual([record(there), 0]);
 });
 
 it('one that several edges ask for at the same time is taken over once, and none of them has to ask again', async () => {

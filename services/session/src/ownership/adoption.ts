@@ -1,7 +1,7 @@
 /** Takes over sessions of dead workers, and finds the worker that holds a session without a record. */
 import { subjects } from '@omnibus/bus';
 import type { AdoptCommand, AdoptReply, SessionKey, WorkerId } from '@omnibus/protocol';
-import type { Recorded } from './records.ts';
+import type { Contest } from './records.ts';
 import type { Sessions, SessionsOptions } from './sessions.ts';
 
 export interface AdoptionOptions extends Pick<
@@ -13,8 +13,8 @@ export interface AdoptionOptions extends Pick<
   readonly hasRoom: () => boolean;
 }
 
-/** Milliseconds that the store has to answer before the other workers are asked, too: it may be electing a leader. */
-const readMs = 100;
+/** Milliseconds that the store has to answer before the other workers are asked, too: it may be electing a leader, or wait for its other nodes. */
+const storeMs = 100;
 
 export class Adoption {
   readonly #options: AdoptionOptions;
@@ -40,17 +40,21 @@ export class Adoption {
     const here = { outcome: 'held', worker } as const;
     if (sessions.find(key) !== undefined) return here;
     try {
-      const recorded = await this.#recordOf(key);
+      const recorded = await this.#orHolder(key, records.read(key));
       if (recorded === undefined) return await this.#find(key, lost);
       if ('outcome' in recorded) return recorded;
       const { worker: holder, caller } = recorded.value;
       if (holder !== lost && holder !== worker) return { outcome: 'held', worker: holder };
       if (!hasRoom()) return { outcome: 'busy' };
-      if (!(await records.adopt(key, recorded))) {
+      const contest = { isDecided: false };
+      const taken = await this.#orHolder(key, records.adopt(key, recorded, contest), contest);
+      if (typeof taken === 'object') return taken;
+      if (!taken) {
         // Another worker was faster.
         const faster = (await records.read(key))?.value.worker;
         return faster === undefined || faster === lost ? { outcome: 'busy' } : { outcome: 'held', worker: faster };
       }
+      if (sessions.find(key) !== undefined) return here; // Another edge asked for it, too.
       const session = sessions.hold(key, caller);
       session.restore(recorded.value);
       sessions.held.weigh(session);
@@ -63,16 +67,21 @@ export class Adoption {
     }
   }
 
-  /** The record, or the worker that says that it holds the session: a store that elects a leader does not answer for some seconds. */
-  async #recordOf(key: SessionKey): Promise<Recorded | AdoptReply | undefined> {
-    const { bus, wheel, peers, records } = this.#options;
-    const reading = records.read(key);
-    if (!bus.isShared || (await wheel.isDoneWithin(readMs, reading))) return reading;
-    const holding = async (): Promise<Recorded | AdoptReply | undefined> => {
+  /** What the store answers, or the worker that says that it holds the session: without enough of its nodes the store says nothing for some seconds. */
+  async #orHolder<Answer>(
+    key: SessionKey,
+    answer: Promise<Answer>,
+    contest: Contest = { isDecided: false },
+  ): Promise<Answer | AdoptReply> {
+    const { bus, wheel, peers } = this.#options;
+    if (!bus.isShared || (await wheel.isDoneWithin(storeMs, answer))) return answer;
+    const holding = async (): Promise<Answer | AdoptReply> => {
       const worker = await peers.askAll(peers.others, subjects.sessionFindAt, { key }, ({ isHeld }) => isHeld);
-      return worker === undefined || worker === 'silence' ? reading : { outcome: 'held', worker };
+      if (worker === undefined || worker === 'silence' || contest.isDecided) return answer;
+      contest.isDecided = true;
+      return { outcome: 'held', worker };
     };
-    return Promise.race([reading, holding()]);
+    return Promise.race([answer, holding()]);
   }
 
   /**

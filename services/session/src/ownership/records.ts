@@ -37,6 +37,13 @@ export interface Recorded {
   readonly revision: number;
 }
 
+/** A takeover, and the search for a worker that holds the session. The first one to end decides, and sets this. */
+export interface Contest {
+  isDecided: boolean;
+}
+
+/** Milliseconds after which a takeover is written again while the store does not answer: at first, and at most. NATS may have lost it with a node. */
+const takeAgainMs = { first: 100, most: 500 };
 /**
  * Milliseconds that a client waits for its session to be recorded; after that it is recorded later, and until then it ends with its worker. A store of several
  * nodes has no leader for some seconds when it loses one. A store that is known to fail is not waited for so long.
@@ -146,17 +153,49 @@ export class SessionRecords {
   /**
    * Takes over a session.
    * @param recorded its record, as it was read.
+   * @param contest if it is decided before the store answers, the record is written as it was.
    * @returns false when another worker was faster.
    */
-  async adopt(key: SessionKey, { value, revision }: Recorded): Promise<boolean> {
+  async adopt(
+    key: SessionKey,
+    { value, revision }: Recorded,
+    contest: Contest = { isDecided: false },
+  ): Promise<boolean> {
     const { records, worker } = this.#options;
     const record = { ...value, worker };
-    try {
-      this.#hold(key, record, await records.update(key, record, revision));
-      return true;
-    } catch (error) {
-      if (isConflict(error)) return false;
-      throw error;
+    const taken = await this.#take(key, record, revision, contest);
+    if (taken === undefined) return false;
+    if (contest.isDecided) {
+      await records.update(key, value, taken);
+      return false;
+    }
+    contest.isDecided = true;
+    this.#hold(key, record, taken);
+    return true;
+  }
+
+  /**
+   * Writes the record of a session that this worker takes over, again and again until the store answers. Only one of these writes can succeed.
+   * @returns the revision; undefined when another worker was faster.
+   */
+  async #take(key: SessionKey, record: SessionRecord, from: number, contest: Contest): Promise<number | undefined> {
+    const { records, worker, wheel } = this.#options;
+    const sent: Promise<number | undefined>[] = [];
+    const send = async (earlier: Promise<number | undefined> | undefined): Promise<number | undefined> => {
+      try {
+        return await records.update(key, record, from);
+      } catch (error) {
+        if (!isConflict(error)) throw error;
+        const now = await records.get(key);
+        // The store has an earlier one, and is still copying it to its nodes.
+        if (now?.revision === from) return earlier;
+        return now?.value.worker === worker ? now.revision : undefined;
+      }
+    };
+    for (let waitMs = takeAgainMs.first; ; waitMs = Math.min(2 * waitMs, takeAgainMs.most)) {
+      if (sent.length === 0 || !contest.isDecided) sent.push(send(sent[0]));
+      const answer = Promise.race(sent);
+      if (await wheel.isDoneWithin(waitMs, answer)) return answer;
     }
   }
 
