@@ -68,12 +68,17 @@ interface Scene extends AsyncDisposable {
   ready(): Promise<() => unknown>;
 }
 
-/** Three processes over one NATS. The edge is older than two signs of life: before that, it says of no call that it knows every backend worker. */
+/** Lets edges become older than two signs of life: before that, they say of no call that they know every backend worker. */
+function edgesKnowBackends(): Promise<void> {
+  return wait(2 * presenceMs);
+}
+
+/** Three processes over one NATS. */
 async function workersWith(
   ready: (workers: WorkersUnderTest, moveTo: (url: string) => void) => Promise<() => unknown>,
 ): Promise<Scene> {
   const workers = await WorkersUnderTest.start();
-  await wait(2 * presenceMs);
+  await edgesKnowBackends();
   let { url } = workers.gateway;
   return {
     upstream: workers.upstream,
@@ -110,6 +115,7 @@ async function nodeKilled(): Promise<Scene> {
   const fleet = await Fleet.start({ prefix: 'always', mcpServers: { up: { url: upstream.url } } });
   using client = await RawClient.open(fleet.url);
   await client.untilTools((names) => names.includes('up__echo'));
+  await edgesKnowBackends();
   let node = 0;
   return {
     upstream,
