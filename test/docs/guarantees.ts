@@ -184,6 +184,18 @@ export const guarantees: readonly Guarantee[] = [
     test: [takeover, 'a call goes on when another worker takes its session from a living one'],
   },
   {
+    fault:
+      'session worker killed, and another worker takes the session from the next one, which asks the backend workers for its calls',
+    request: 'a call',
+    era: '2025-11-25',
+    sees: 'the answer; the last of these workers continues the call, or makes it if no backend worker has it',
+    executed: 'once',
+    test: [
+      'services/session/src/ownership/takeover.test.ts',
+      'leaves a call that it asks the backend workers about to the next, which makes it once if none of them has it',
+    ],
+  },
+  {
     fault: 'all session workers gone',
     request: 'a call',
     era: 'all',

@@ -229,4 +229,44 @@ describe('a session that another worker takes over', () => {
     });
     expect([frames, controls.filter(({ kind }) => kind === 'cancel')]).toEqual([[], []]);
   });
+
+  it('leaves a call that it asks the backend workers about to the next, which makes it once if none of them has it', async () => {
+    const backend = newWorkerId('backend');
+    const asked: (() => void)[] = [];
+    let isSlow = true;
+    await bus.subscribe(subjects.backendAttach(backend), (_question, reply) => {
+      const answer = (): void => reply({ kind: 'seen', state: 'never' });
+      if (isSlow) asked.push(answer);
+      else answer();
+    });
+    const { session, worker } = await open();
+    const key = sessionKey(session);
+    const call = message(key, { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'pay' } });
+    const post = call.command as Extract<SessionCommand, { kind: 'post' }>;
+    const sent = (turn: number) => ({
+      key,
+      command: { ...post, begun: { ageMs: 100, turn, backends: [backend], areAll: true } },
+    });
+    const frames: StreamFrame[] = [];
+    bus.request(subjects.session(worker), sent(1), {
+      reply: (frame) => void frames.push(frame),
+      failed: () => undefined,
+    });
+    await expect.poll(() => asked.length).toBeGreaterThan(0);
+    const next = await other(worker);
+    await ask(subjects.sessionAdopt(next), { key, lost: worker });
+    await expect.poll(() => ask(subjects.session(worker), ping(key))).toEqual({ kind: 'moved' });
+    // The edge asks after it, and sends it to the next.
+    expect(await ask(subjects.session(worker), { key, command: { kind: 'probe', streams: [post.stream] } })).toEqual({
+      kind: 'moved',
+    });
+    expect(frames).toEqual([]);
+    isSlow = false;
+    for (const answer of asked) answer();
+    const answered = ask(subjects.session(next), sent(2));
+    await expect.poll(() => calls.map(({ method }) => method)).toEqual(['tools/call']);
+    calls[0]?.reply({ kind: 'result', result: { content: [] } });
+    expect(await answered).toMatchObject({ kind: 'message', isAnswer: true });
+    expect([frames, calls.length, controls.filter(({ kind }) => kind === 'cancel')]).toEqual([[], 1, []]);
+  });
 });

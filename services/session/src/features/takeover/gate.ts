@@ -57,12 +57,19 @@ export function takeoverGate(options: TakeoverOptions): Gate {
   return gate;
 }
 
-/** A request of which a server may work on the call already: a client's cancellation has to reach that server. */
+/**
+ * A request of which a server may work on the call already: a client's cancellation has to reach that server. If another worker takes the session over, it gets no
+ * answer here: the edge asks after it, and sends it there.
+ */
 class AskedRequest extends WaitingRequest {
   #isGivenAway = false;
 
   constructor(call: ForwardedCall<CallStream>, stop: (reason: string) => void, fail: WaitingRequest['fail']) {
-    super(call, (reason) => (this.#isGivenAway ? call.stream.leaveUnanswered() : stop(reason)), fail);
+    super(
+      call,
+      (reason) => (this.#isGivenAway ? call.stream.leaveUnanswered() : stop(reason)),
+      (gatewayFault) => (this.#isGivenAway ? undefined : fail(gatewayFault)),
+    );
   }
 
   override giveAway(): void {
