@@ -6,6 +6,14 @@
 /** Smaller pieces are copied. */
 const smallBytes = 1_024;
 const blockBytes = 2_048;
+/** A piece that is held as it came takes some hundred bytes beside its own, so a message of the full size may not come in much smaller pieces. */
+const meanBytes = 512;
+const leastPieces = 1_024;
+
+/** Bound on the pieces of a message of so many bytes, for a reader that copies none. */
+export function mostPieces(maxBytes: number): number {
+  return Math.max(leastPieces, maxBytes / meanBytes);
+}
 
 export class Pieces {
   /** The number of bytes so far. */

@@ -1,5 +1,7 @@
 /** A program that is served over WebSockets: each connection has its own process. */
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { Heard } from '@omnibus/bus/testing';
@@ -127,6 +129,22 @@ it('a line that is too long, and a frame that is no text, end the connection', a
   const binary = await connect(await serve(echo));
   binary.socket.send(Buffer.from([1, 2]));
   expect((await binary.closed)[0]).toBe(1003);
+});
+
+it('a frame that comes byte by byte ends the connection, since each of its pieces takes more than its byte', async () => {
+  const socket = new WebSocket(await serve(echo, { maxBytes: 100_000 }), 'mcp');
+  const closed = once(socket, 'close');
+  const [{ socket: raw }] = (await once(socket, 'upgrade')) as [IncomingMessage];
+  raw.setNoDelay(true);
+  // The head of a text frame of 50,000 bytes, with a mask of zeros (RFC 6455, 5.2).
+  raw.write(Buffer.from([0x81, 0x80 | 126, 50_000 >> 8, 50_000 & 0xff, 0, 0, 0, 0]));
+  for (let at = 0; at < 20_000 && socket.readyState === WebSocket.OPEN; at += 1) {
+    raw.write(' ');
+    // The server is in this process, and reads it now.
+    await setImmediate();
+  }
+  expect(socket.readyState).not.toBe(WebSocket.OPEN);
+  expect((await closed)[0]).toBe(1_008);
 });
 
 it('says that it is there, and that it speaks nothing but WebSockets', async () => {

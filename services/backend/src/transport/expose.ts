@@ -9,6 +9,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
+import { mostPieces } from '@omnibus/collections';
 import { Child, type ChildOptions } from './child-process.ts';
 import { Lines } from './lines.ts';
 import { Redactor } from './redactor.ts';
@@ -48,6 +49,7 @@ export async function expose(options: ExposeOptions): Promise<Exposed> {
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: maxBytes,
+    maxBufferedChunks: mostPieces(maxBytes),
     perMessageDeflate: false,
     handleProtocols: (asked) => (asked.has(subprotocol) ? subprotocol : false),
   });

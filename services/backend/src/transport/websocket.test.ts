@@ -1,14 +1,19 @@
-/** A WebSocket that is closed while it is being opened. */
+/** A WebSocket that is closed while it is being opened, and one whose server sends a frame in tiny pieces. */
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { HeaderSource, SentHeaders } from '@omnibus/credentials';
 import { defaultLimits } from '@omnibus/protocol';
 import { WebSocketServer } from 'ws';
 import { WebSocketTransport, type WebSocketTransportOptions } from './websocket.ts';
 
-function transportTo(url: string, more: Partial<WebSocketTransportOptions>): WebSocketTransport {
+function transportTo(
+  url: string,
+  more: Partial<WebSocketTransportOptions>,
+  lost: (problem: string) => void = () => undefined,
+): WebSocketTransport {
   return new WebSocketTransport(
     {
       url,
@@ -21,7 +26,7 @@ function transportTo(url: string, more: Partial<WebSocketTransportOptions>): Web
       tls: undefined,
       ...more,
     },
-    { lost: () => undefined } as never,
+    { lost } as never,
   );
 }
 
@@ -67,4 +72,27 @@ it('a tunnel through a proxy that is ready after the connection was closed is cl
   expect(written).toEqual([]);
   socket.destroy();
   proxy.close();
+});
+
+it('a frame that comes byte by byte ends the connection, since each of its pieces takes more than its byte', async () => {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  await once(server, 'listening');
+  const connected = once(server, 'connection');
+  const problems: string[] = [];
+  const limits = { ...defaultLimits, maxUpstreamMessageBytes: 100_000 };
+  const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const transport = transportTo(url, { limits }, (problem) => problems.push(problem));
+  await transport.open();
+  const [, { socket }] = (await connected) as [unknown, IncomingMessage];
+  socket.setNoDelay(true);
+  // The head of a text frame of 50,000 bytes (RFC 6455, 5.2).
+  socket.write(Buffer.from([0x81, 126, 50_000 >> 8, 50_000 & 0xff]));
+  for (let at = 0; at < 20_000 && problems.length === 0 && socket.writable; at += 1) {
+    socket.write(' ');
+    // The transport is in this process, and reads it now.
+    await setImmediate();
+  }
+  await expect.poll(() => problems).toEqual([expect.stringContaining('Too many buffered chunks')]);
+  await transport.close();
+  server.close();
 });

@@ -2,6 +2,7 @@
 import { isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { WebSocket } from 'ws';
+import { mostPieces } from '@omnibus/collections';
 import { proxyTo } from '@omnibus/lifecycle';
 import { readChallenge, type HeaderSource, type SentHeaders } from '@omnibus/credentials';
 import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest } from '@omnibus/protocol';
@@ -70,6 +71,7 @@ export class WebSocketTransport implements Transport {
     const socket = new WebSocket(url, subprotocol, {
       headers: { ...usualHeaders, ...lowerCased(headers), ...shown },
       maxPayload: limits.maxUpstreamMessageBytes,
+      maxBufferedChunks: mostPieces(limits.maxUpstreamMessageBytes),
       handshakeTimeout: openTimeoutMs,
       perMessageDeflate: false,
       followRedirects: false,

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { Bus } from '@omnibus/bus';
+import { mostPieces } from '@omnibus/collections';
 import { fault, type GatewayFault } from '@omnibus/protocol';
 import { nonceIn, type Sender, type Verdict } from '../../callers/callers.ts';
 import { DuplexClient } from '../../duplex/duplex-client.ts';
@@ -42,9 +43,6 @@ const policyViolation = 1008;
 const pingMs = 30_000;
 /** Prefix of the error codes of `ws` about frames, and the code about their length. */
 const brokenFrame = 'WS_ERR_';
-/** Each chunk of a frame that is not complete takes some hundred bytes beside its own, so a frame of the full size may not come in much smaller ones. */
-const meanChunkBytes = 512;
-const leastChunks = 1_024;
 const tooLarge = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
 
 export class WebSocketIngress {
@@ -69,7 +67,7 @@ export class WebSocketIngress {
     this.#server = new WebSocketServer({
       noServer: true,
       maxPayload: maxBodyBytes,
-      maxBufferedChunks: Math.max(leastChunks, maxBodyBytes / meanChunkBytes),
+      maxBufferedChunks: mostPieces(maxBodyBytes),
       perMessageDeflate: false,
       autoPong: false,
       handleProtocols: (asked) => (asked.has(subprotocol) ? subprotocol : false),
