@@ -79,8 +79,9 @@ export class Delivery {
         renamed: (status, session) => {
           if (status < 300) this.#options.renamed?.(session);
         },
-        // Some servers never end the response.
         started: (status) => {
+          // Some servers never end the response.
+          reader.letEnd();
           if (status < 300) settled();
         },
         message: (value) => this.#options.message(value),

@@ -1,7 +1,7 @@
 /** The transport with a server that a test plays, on no socket. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Dispatcher } from 'undici';
-import { defaultLimits, RepairCounts, type JsonObject, type JsonRpcId } from '@omnibus/protocol';
+import { defaultLimits, RepairCounts, type JsonObject, type JsonRpcId, type JsonRpcMessage } from '@omnibus/protocol';
 import { ReadingBudget } from './reading-budget.ts';
 import { StreamableHttpTransport } from './streamable-http.ts';
 import type { RequestFailure } from './transport.ts';
@@ -322,6 +322,33 @@ it('the end of the transport closes the POST of a notification that is never ans
   expect(notified.isAborted).toBe(false);
   vi.advanceTimersByTime(60_000);
   expect(notified.isAborted).toBe(true);
+});
+
+it.each<readonly [string, JsonRpcMessage, number, string]>([
+  ['a notification', { jsonrpc: '2.0', method: 'notifications/initialized' }, 202, ''],
+  ['an answer', { jsonrpc: '2.0', id: 'question', result: {} }, 200, 'text/event-stream'],
+])(
+  'the POST of %s whose response begins and never ends is closed a while later, and one without a response is not',
+  (_what, message, status, type) => {
+    const { transport, posted } = connected();
+    transport.send(message);
+    transport.send(message);
+    const [begun, silent] = posted as [Posted, Posted];
+    begun.begin(status, type);
+    vi.advanceTimersByTime(5_000);
+    expect(begun.isAborted).toBe(false);
+    begun.text(': still there\n\n');
+    vi.advanceTimersByTime(60_000);
+    expect([begun.isAborted, silent.isAborted, posted.length]).toEqual([true, false, 2]);
+  },
+);
+
+it('an answer whose refusal begins and never ends is posted again', () => {
+  const { transport, posted } = connected();
+  transport.send({ jsonrpc: '2.0', id: 'question', result: {} });
+  posted[0]?.begin(503);
+  vi.advanceTimersByTime(60_000);
+  expect([posted[0]?.isAborted, posted.length]).toEqual([true, 2]);
 });
 
 it('a stream that a server does not end after its answer is closed a while later, and one that it ends leaves no timer behind', () => {
