@@ -15,12 +15,14 @@ import { Vault } from './vault/vault.ts';
 
 export const place: Place = { purpose: 'connection', server: 'github', principal: 'p_una' };
 export const [url, issuer] = ['https://server.example/mcp', 'https://issuer.example'];
-const metadata = { issuer, token_endpoint: `${issuer}/token` };
+const metadata = { issuer, token_endpoint: `${issuer}/token`, revocation_endpoint: `${issuer}/revoke` };
 export const invalid = { resourceMetadata: undefined, scope: undefined, error: 'invalid_token' };
 
 /** Everything else has no answer. */
 class StrictIssuer {
   readonly asked: string[] = [];
+  /** Tokens that it was asked to revoke. */
+  readonly revoked: string[] = [];
   trusted = issuer;
   isRevoked = false;
   /** Runs before a refresh token is answered. */
@@ -49,6 +51,10 @@ class StrictIssuer {
       return json(200, { resource: url, authorization_servers: [this.trusted] });
     if (address.endsWith('/.well-known/oauth-authorization-server'))
       return json(200, { ...metadata, issuer: new URL(address).origin, token_endpoint: this.tokenEndpoint });
+    if (address === metadata.revocation_endpoint) {
+      this.revoked.push(new URLSearchParams(body).get('token') ?? '');
+      return json(200, {});
+    }
     if (address !== this.tokenEndpoint) return json(404, {});
     this.shown.push(headers['authorization']);
     const instead = this.instead();

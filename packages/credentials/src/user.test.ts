@@ -263,3 +263,15 @@ it('what could not be read after it was changed is used no more, and what it was
   store.isUnreadable = false;
   expect([await one.changed(), await one.ask()]).toEqual(['new', { authorization: 'Bearer access-0' }]);
 });
+
+it('tokens that come after their connection was removed are revoked, and those of one that was replaced are not', async () => {
+  const [replaced, removed] = [await ground(Date.now()), await ground(Date.now())];
+  const kept = await replaced.vault.get<Connection>(place);
+  const tokens = { accessToken: 'new', expiresAt: Date.now() + 3_600_000, refreshToken: 'refresh', scope: undefined };
+  replaced.strict.meanwhile = () => replaced.vault.put(place, issuer, { ...kept?.value, tokens });
+  expect(await replaced.at(url).ask()).toEqual({ authorization: 'Bearer new' });
+  removed.strict.meanwhile = () => removed.vault.take(place);
+  expect(await removed.at(url).ask()).toEqual({});
+  await expect.poll(() => removed.strict.revoked).toEqual(['refresh-1']);
+  expect([replaced.strict.asked, replaced.strict.revoked]).toEqual([['refresh-0'], []]);
+});

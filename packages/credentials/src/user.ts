@@ -11,7 +11,7 @@ import { Changes } from './changes.ts';
 import { Leases, newClaim } from './lease.ts';
 import { MovedServer } from './moved-server.ts';
 import type { Fetch } from './outbound.ts';
-import { connectionAt, type Connection } from './sign-in.ts';
+import { connectionAt, revokeAtIssuer, type Connection } from './sign-in.ts';
 import { scopeUnion } from './scopes.ts';
 import type { HeaderSource, SentHeaders } from './source.ts';
 import { Pause } from './pause.ts';
@@ -315,12 +315,23 @@ export class UserTokens implements HeaderSource {
       refreshing: undefined,
     };
     const storing = storeRefreshed({ vault, place, fresh, leased, by });
-    storing.catch(() => asked('unavailable', 'refreshed tokens could not be stored'));
+    storing
+      .then((isStored) => (isStored ? undefined : this.#endRemoved(fresh)))
+      .catch(() => asked('unavailable', 'refreshed tokens could not be stored'));
     // While the store cannot be reached they are used all the same.
     const written = await Promise.race([storing, delay(storeMs, true, { ref: false })]);
     asked('good');
     this.#changes.note();
     return written ? this.#hold(fresh) : undefined;
+  }
+
+  /**
+   * Asks the issuer to revoke tokens whose user was removed or signed out during the refresh: the removal knew the tokens before only. A record that was
+   * replaced is left alone, since some issuers end all tokens of the user with one.
+   */
+  async #endRemoved(fresh: Connection): Promise<void> {
+    const { vault, place, fetch, client } = this.#options;
+    if ((await vault.get(place)) === undefined) await revokeAtIssuer({ fetch, client }, fresh);
   }
 
   /**
