@@ -2,7 +2,16 @@ export { nearestOf } from './nearest.ts';
 export { parseDurationMs as parseDuration } from './duration.ts';
 export { configJsonSchema, ignoredServerKeys } from './schema.ts';
 export { accountOf } from './accounts.ts';
-export { isForOneUser, isOfUsers, isOwned, keepsConnections, needsCallers, takesKeysOnly } from './users.ts';
+export {
+  isForOneUser,
+  isOfUsers,
+  isOwned,
+  keepsConnections,
+  mayBeConnected,
+  needsCallers,
+  takesKeysOnly,
+} from './users.ts';
+export type { Configs } from './users.ts';
 export { referencesIn } from './composites-schema.ts';
 export { hasTrustedHints, trustedHints } from './trusted-hints.ts';
 export type { GivenRole, Role } from './role.ts';

@@ -1,5 +1,6 @@
 /** Servers called with each user's own credentials, and the users of a gateway. */
 import { hasTemplates, isTemplate, templateProblem } from '@omnibus/protocol';
+import { enabledServers } from './diff.ts';
 import { isLoopback, isOfThisMachine } from './loopback.ts';
 import type { Config, ServerConfig } from './schema.ts';
 
@@ -31,13 +32,34 @@ export function isOfUsers(credentials: ServerConfig['credentials']): boolean {
 }
 
 /**
- * Whether users may have connected something to a server. A disabled one counts, since it may be enabled again, with what they have connected; only without
- * `vault` over NATS there is no place for that.
+ * Whether users may have connected something to a server. A disabled server counts, since it may be enabled again, with what they have connected; only without
+ * `vault` over NATS there is no place for that. With `vault`, a server that is not configured any more counts too. Edges have no keys of the vault.
  * @param isDurable whether the vault is on the bus.
  */
 export function keepsConnections({ mcpServers, vault }: Config, isDurable: boolean): boolean {
-  return Object.values(mcpServers).some(
-    ({ credentials, disabled }) => credentials?.kind === 'oauth' && (!disabled || !isDurable || vault !== undefined),
+  return (
+    vault !== undefined ||
+    Object.values(mcpServers).some(
+      ({ credentials, disabled }) => credentials?.kind === 'oauth' && (!disabled || !isDurable),
+    )
+  );
+}
+
+/** The configuration in force, and that of the start, by which backend workers have opened the vault. */
+export interface Configs {
+  readonly config: () => Config;
+  readonly started: Config;
+}
+
+/**
+ * Whether backend workers answer for what users have connected: those of known callers from their start, others with the first server at which their user signs in.
+ * @param isDurable whether the vault is on the bus.
+ */
+export function mayBeConnected(isDurable: boolean, { config, started }: Configs): boolean {
+  const areKnown = started.auth !== undefined && started.auth !== 'none';
+  return (
+    (areKnown && keepsConnections(started, isDurable)) ||
+    [...enabledServers(config()).values()].some(({ credentials }) => credentials?.kind === 'oauth')
   );
 }
 

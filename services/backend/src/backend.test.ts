@@ -128,19 +128,23 @@ it('where it cannot be known what was approved of a server, it alone is not call
   await backend.stop();
 });
 
-it('what users have connected to a server that is disabled is listed and ended, where callers are known', async () => {
+const vault = { keys: [`a:${Buffer.alloc(32, 7).toString('base64')}`] };
+
+it.each([
+  ['disabled', { mcpServers: { wanting: { url, disabled: true, credentials: { kind: 'oauth' } } } }],
+  ['not configured any more', { vault }],
+])('what users have connected to a server that is %s is ended, where callers are known', async (_what, options) => {
   const bus = new MemoryBus(({ what }) => expect.fail(what));
   const folder = mkdtempSync(join(tmpdir(), 'omnibus-backend-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const keys = new Envelopes(new KeyRing(parseVaultKeys([`a:${Buffer.alloc(32, 7).toString('base64')}`])));
+  const keys = new Envelopes(new KeyRing(parseVaultKeys(vault.keys)));
   const vaultAt = (name: string): Vault => new Vault(new FileStore(join(folder, name)), keys, () => undefined);
   const [connections, passing] = [vaultAt('connections'), vaultAt('passing')];
   const place = { purpose: 'connection', server: 'wanting', principal: 'p_ann' } as const;
   const [issuer, owner] = ['https://issuer.example', 'ann (https://login.example)'];
   await connections.put(place, issuer, { url, issuer, owner, since: 1 });
-  const config = configWith({ wanting: { url, disabled: true, credentials: { kind: 'oauth' } } });
   const openVaults = () => Promise.resolve({ connections, passing });
-  const { backend } = await backendOf(config, { isForOne: false, areKnown: true, openVaults }, bus);
+  const { backend } = await backendOf(configOf(options), { isForOne: false, areKnown: true, openVaults }, bus);
   const forget = () => askBackends(bus, { kind: 'forget', subject: 'ann', issuer: 'https://login.example' });
   await expect.poll(forget).toMatchObject({ kind: 'forgotten', count: 1 });
   expect(await connections.places()).toEqual([]);

@@ -4,8 +4,12 @@ import { loadConfig, type Config } from '@omnibus/config';
 import { expect, it } from 'vitest';
 import { endConnections } from './open-sites.ts';
 
+const publicUrl = 'https://mcp.example';
+const auth = { issuers: [{ issuer: 'https://login.example' }] };
+
 function configOf(server: object, more: object = {}): Config {
-  const text = JSON.stringify({ ...more, mcpServers: { a: { url: 'http://127.0.0.1:9/mcp', ...server } } });
+  const mcpServers = { a: { url: 'http://127.0.0.1:9/mcp', ...server } };
+  const text = JSON.stringify({ publicUrl, auth, ...more, mcpServers });
   const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
   if (!('config' in loaded)) throw new Error(JSON.stringify(loaded));
   return loaded.config;
@@ -20,6 +24,8 @@ const credentials = { kind: 'oauth' };
 const vault = { keys: [`a:${Buffer.alloc(32, 7).toString('base64')}`] };
 const [plain, enabled, disabled] = [configOf({}), configOf({ credentials }), configOf({ credentials, disabled: true })];
 const disabledWithVault = configOf({ credentials, disabled: true }, { vault });
+// Edges have no keys of the vault.
+const removed = configOf({}, { vault: {} });
 
 it.each([
   ['no server', MemoryBus, plain, plain, []],
@@ -29,6 +35,8 @@ it.each([
   ['a disabled server over NATS', DurableBus, disabledWithVault, plain, ['forget-directed']],
   ['a disabled server over NATS without a vault', DurableBus, disabled, disabled, []],
   ['a disabled server since a reload', MemoryBus, plain, disabled, []],
+  ['a server that was removed', MemoryBus, removed, removed, ['forget-directed']],
+  ['a server that was removed over NATS', DurableBus, removed, removed, ['forget-directed']],
 ] as const)(
   'with %s, backend workers are asked to end them where there is a vault (%#)',
   async (_case, Kind, started, now, expected) => {

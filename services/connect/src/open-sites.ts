@@ -4,7 +4,7 @@ import { askBackends, type Bus } from '@omnibus/bus';
 import type { Callers, Site } from '@omnibus/edge';
 import { principalOf } from '@omnibus/identity';
 import { anonymous, type EndpointName } from '@omnibus/protocol';
-import { enabledServers, keepsConnections, type Config } from '@omnibus/config';
+import { mayBeConnected, type Config, type Configs } from '@omnibus/config';
 import type { Logger } from '@omnibus/telemetry';
 import { GoneUsers } from './gone-users.ts';
 import { CatalogueSite, type CatalogueOptions } from './catalogue/site.ts';
@@ -80,24 +80,13 @@ export function openSites({ authorization, bus, log, base, isForOne, callers, ca
   };
 }
 
-/** The configuration in force, and that of the start, by which backend workers have opened the vault for disabled servers, too. */
-interface Configs {
-  readonly config: () => Config;
-  readonly started: Config;
-}
-
-/** Whether users may have connected something to a server, which backend workers then can end. */
-const mayBeConnected = ({ isDurable }: Pick<Bus, 'isDurable'>, { config, started }: Configs): boolean =>
-  keepsConnections(started, isDurable) ||
-  [...enabledServers(config()).values()].some(({ credentials }) => credentials?.kind === 'oauth');
-
 /** @param users one person, by the issuers whose tokens name it. @throws {Error} in words, when no backend worker has done it. */
 export async function endConnections(
   bus: Bus,
   configs: Configs,
   users: readonly Parameters<ScimSiteOptions['forget']>[0][],
 ): Promise<void> {
-  if (!mayBeConnected(bus, configs)) return;
+  if (!mayBeConnected(bus.isDurable, configs)) return;
   for (const user of users) {
     const principal = principalOf(user, user.tenant);
     const said = await askBackends(bus, { kind: 'forget-directed', ...user, principal });
@@ -122,7 +111,7 @@ export function openGoneUsers({
     issuer: authorization.issuer,
     find: (subject) => authorization.userOfFile(subject),
     isWhole: !bus.isShared && auth.server.signIn === undefined,
-    isUsed: () => mayBeConnected(bus, { config, started }),
+    isUsed: () => mayBeConnected(bus.isDurable, { config, started }),
   });
 }
 

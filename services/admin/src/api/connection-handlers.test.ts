@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { MemoryBus, subjects } from '@omnibus/bus';
 import { principalOf } from '@omnibus/identity';
-import type { ConnectCommand } from '@omnibus/protocol';
+import type { ConnectCommand, ConnectionRow } from '@omnibus/protocol';
 import { connectionHandlers } from './connection-handlers.ts';
 import { loadedFrom } from '@omnibus/config/testing';
 
@@ -34,3 +34,37 @@ it('what a user has connected is ended under the principal that the user has, wi
   ]);
   await bus.drain();
 });
+
+const publicUrl = 'https://mcp.example';
+const auth = { issuers: [{ issuer: 'https://login.example' }] };
+const mcpServers = { one: { url: 'http://127.0.0.1:9/mcp', disabled: true, credentials: { kind: 'oauth' } } };
+
+it.each([
+  ['were never any', { publicUrl, auth }, 0],
+  ['are disabled', { publicUrl, auth, mcpServers }, 1],
+  ['were removed', { publicUrl, auth, vault: {} }, 1],
+  // Only with known callers do backend workers open the vault for them.
+  ['are disabled, and callers are not known', { mcpServers }, 0],
+])(
+  'where servers at which users sign in %s, as many connections are listed as are stored',
+  async (_what, options, count) => {
+    const bus = new MemoryBus(({ what }) => expect.fail(what));
+    const row = { server: 'one', principal: 'p_ann', host: 'one.example', issuer: 'i', since: 0, state: 'connected' };
+    if (count > 0)
+      await bus.subscribe(subjects.connect, (_command, reply) =>
+        reply({ kind: 'connections', connections: [row as ConnectionRow], total: 1 }),
+      );
+    const { config } = loadedFrom(options);
+    const { connections } = connectionHandlers({
+      config: () => config,
+      edgeBus: () => bus,
+      userId: () => undefined,
+      note: () => undefined,
+    });
+    const request = { socket: new Socket(), headers: {} } as IncomingMessage;
+    const response = {} as ServerResponse;
+    const listed = await connections({ request, response, given: '', query: {}, body: undefined });
+    expect(listed?.connections).toHaveLength(count);
+    await bus.drain();
+  },
+);

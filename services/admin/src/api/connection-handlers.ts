@@ -2,7 +2,7 @@
 import type { AnswerOf } from '@omnibus/admin-api';
 import { type Bus, askBackends } from '@omnibus/bus';
 import { principalOf } from '@omnibus/identity';
-import { enabledServers } from '@omnibus/config';
+import { mayBeConnected } from '@omnibus/config';
 import { isToken, type Principal, type ServerName } from '@omnibus/protocol';
 import { ApiProblem } from './api-problem.ts';
 import type { ApiOptions } from './options.ts';
@@ -14,6 +14,7 @@ export function connectionHandlers(
   options: ConnectionHandlersOptions,
 ): Pick<Handlers, 'connections' | 'revoke' | 'forget'> {
   const { config, edgeBus } = options;
+  const started = config();
   /** @throws {ApiProblem} in a process that serves no clients: users sign in at those that do. */
   const busOf = (): Bus => {
     const bus = edgeBus();
@@ -27,8 +28,7 @@ export function connectionHandlers(
   return {
     async connections() {
       const bus = busOf();
-      if (![...enabledServers(config()).values()].some(({ credentials }) => credentials?.kind === 'oauth'))
-        return { connections: [], total: 0 };
+      if (!mayBeConnected(bus.isDurable, { config, started })) return { connections: [], total: 0 };
       const said = await askBackends(bus, { kind: 'list' });
       if (said.kind !== 'connections')
         throw new ApiProblem('failed', said.kind === 'failed' ? said.problem : said.kind);

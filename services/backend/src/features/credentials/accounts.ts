@@ -1,4 +1,4 @@
-/** The identities for calls of the servers of one process. The vault opens at the first use of a server with users' own sign-ins, or at the start for a disabled one. */
+/** The identities for calls of the servers of one process. The vault opens at the first use of a server with users' own sign-ins, or at the start for one that is disabled or removed. */
 import { subjects, type Bus } from '@omnibus/bus';
 import { isOfUsers, keepsConnections, type Config, type ServerConfig } from '@omnibus/config';
 import { CredentialProblem, TokenReceiver, type Place, type Vault } from '@omnibus/credentials';
@@ -68,14 +68,14 @@ export class Accounts implements ProcessFeature {
     this.#options = options;
   }
 
-  /** Opens the vault for disabled servers too: what a removed user has connected to them ends with the others. */
+  /** Opens the vault for disabled and removed servers too: operators and removals end what users have connected to them. */
   start(): Promise<void> {
     const { config, bus, log, users } = this.#options;
     if (users.areKnown && keepsConnections(config, bus.isDurable))
       this.#opened().catch((error: unknown) =>
         log.error(
           { err: error },
-          'what removed users have connected cannot be ended now: the vault could not be opened',
+          'what users have connected to disabled or removed servers cannot be ended now: the vault could not be opened',
         ),
       );
     return Promise.resolve();
