@@ -149,6 +149,20 @@ describe('pieces', () => {
     expect(pieces.joined().toString()).toBe('ab');
   });
 
+  it.each([1_024, 1_500, 5_000, 32_767])('of %i bytes hold little more, whatever was read with them', (length) => {
+    const pieces = new Pieces();
+    for (let number = 0; number < 200; number += 1) pieces.add(numbered(65_536, number).subarray(100, 100 + length));
+    let held = 0;
+    for (const { byteLength } of new Set(pieces.all.map(({ buffer }) => buffer))) held += byteLength;
+    expect(held).toBeLessThan(2 * pieces.bytes);
+  });
+
+  it('that are most of what was read are not copied', () => {
+    const piece = numbered(65_536, 1).subarray(32_768);
+    const pieces = new Pieces(piece, piece);
+    expect([pieces.all[0] === piece, pieces.all[1] === piece]).toEqual([true, true]);
+  });
+
   it('that are small are copied', () => {
     const piece = Buffer.from('a');
     const pieces = new Pieces(piece);

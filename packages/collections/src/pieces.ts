@@ -1,6 +1,7 @@
 /**
- * Bytes that come in pieces, until all are there. A piece is an object of some hundred bytes beside its contents, and its sender chooses how small it is: small ones
- * are copied into blocks, so that about as much memory is held as bytes have come.
+ * Bytes that come in pieces, until all are there. A piece is an object of some hundred bytes beside its contents, and often a view of all that was read from a socket.
+ * Its sender chooses how small it is, and what else was read: small pieces and small views are copied into blocks, so that about as much memory is held as bytes have
+ * come.
  */
 
 /** Smaller pieces are copied. */
@@ -15,6 +16,11 @@ export function mostPieces(maxBytes: number): number {
   return Math.max(leastPieces, maxBytes / meanBytes);
 }
 
+/** Whether a piece holds about as much memory as it has bytes. */
+function isWhole({ length, buffer }: Buffer): boolean {
+  return length >= smallBytes && 2 * length >= buffer.byteLength;
+}
+
 export class Pieces {
   /** The number of bytes so far. */
   bytes = 0;
@@ -27,17 +33,18 @@ export class Pieces {
     for (const piece of first) this.add(piece);
   }
 
-  /** A piece of some size is held as it is, so it must not change. */
+  /** A whole piece is held as it is, so it must not change. */
   add(piece: Buffer): void {
     this.bytes += piece.length;
-    if (piece.length >= smallBytes) {
+    if (isWhole(piece)) {
       this.#close();
       this.#all.push(piece);
       return;
     }
     if (this.#used + piece.length > this.#block.length) {
       this.#close();
-      this.#block = Buffer.allocUnsafe(blockBytes);
+      // One of Node's pool would hold what else is in the pool.
+      this.#block = Buffer.allocUnsafeSlow(Math.max(blockBytes, piece.length));
     }
     this.#used += piece.copy(this.#block, this.#used);
   }
