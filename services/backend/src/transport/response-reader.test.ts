@@ -93,17 +93,43 @@ it.each([
   expect([state.isAborted, messages]).toEqual([false, expected]);
 });
 
-it.each([': ping\n\n', ': ping\r\n\r\n', ':\n', 'id: 7\n\n'])(
+it.each(
+  [
+    [': ping\n\n'],
+    [': ping\r\n\r\n'],
+    [':\n'.repeat(5)],
+    ['id: 7\n\n'],
+    [': ping\n', '\n'],
+    [': ', 'ping', '\n'],
+    ['id: 7\n', '\n'],
+    ['id: 7\r\n', '\r\n'],
+    ['id: 7\r', '\n', '\r', '\n'],
+    ['id: 7\r', '\r'],
+    ['id: 7\r', '\r\n'],
+    ['id: 7\n\r'],
+  ].map((texts) => [texts]),
+)(
   'however often a quiet stream says %j, it takes no room from large answers, and a large message of it does',
-  (text) => {
+  (texts) => {
     const budget = new ReadingBudget({ maxBytes: mb, onWait: () => undefined });
     const { feed } = response(budget.share(), 'text/event-stream');
-    for (let count = 0; count < 5_000; count += 1) feed(text.repeat(10));
+    feed('retry: 3000\n');
+    for (let bytes = 0; bytes < 70_000; bytes += texts.join('').length) for (const text of texts) feed(text);
     expect(budget.bytes).toBe(0);
     feed(`data: ${'x'.repeat(200_000)}`);
     expect(budget.bytes).toBeGreaterThan(100_000);
   },
 );
+
+it('parts of a line that look like comments count', () => {
+  const budget = new ReadingBudget({ maxBytes: mb, onWait: () => undefined });
+  const { feed } = response(budget.share(), 'text/event-stream');
+  for (let count = 0; count < 20; count += 1) {
+    feed(`data: ${'x'.repeat(1_024)}`);
+    feed(`:${'x'.repeat(10_000)}\n`);
+  }
+  expect(budget.bytes).toBeGreaterThan(100_000);
+});
 
 it('an event may have many lines, which all count', () => {
   const share = new ReadingBudget({ maxBytes: mb, onWait: () => undefined }).share();

@@ -145,12 +145,15 @@ const carriageReturn = 13;
 const lineOfEvents = /^\uFEFF?(?:data|event|id|retry)?:/m;
 /** Comments keep a quiet stream open, for weeks. */
 const comments = /^(?:(?::[^\r\n]*)?[\r\n])+$/;
+const startOfLine = /(?:^|[\r\n])$/;
 /** The end of an event, after which nothing is held. */
-const emptyLine = /(?:\n\r?\n|\r\r)$/;
+const emptyLine = /(?:\n\n|[\r\n]\r\n?)$/;
 
 interface Events {
   readonly parser: EventSourceParser;
   readonly decoder: StringDecoder;
+  /** The last characters so far, since a chunk may end between two line ends. */
+  last: string;
 }
 
 export class ResponseReader implements RedirectHandler {
@@ -243,7 +246,7 @@ export class ResponseReader implements RedirectHandler {
     const isEvents =
       mediaType === 'text/event-stream' || (status < 300 && this.#observer.readsAsEvents?.(mediaType) === true);
     this.#hasEvents = mediaType === 'text/event-stream';
-    if (isEvents) this.#events = { parser: this.#createParser(), decoder: new StringDecoder('utf8') };
+    if (isEvents) this.#events = { parser: this.#createParser(), decoder: new StringDecoder('utf8'), last: '' };
     this.#mode = isEvents ? 'events' : mediaType === 'application/json' ? 'json' : 'ignore';
   }
 
@@ -270,25 +273,32 @@ export class ResponseReader implements RedirectHandler {
     } else if (this.#bytes > smallBytes) this.#hold(source, chunk.length);
   }
 
-  #readEvents({ parser, decoder }: Events, source: Pick<Dispatcher.DispatchController, 'pause'>, chunk: Buffer): void {
+  #readEvents(events: Events, source: Pick<Dispatcher.DispatchController, 'pause'>, chunk: Buffer): void {
     const bytes = this.#joinedWith(chunk);
     if (bytes === undefined) return;
-    const text = decoder.write(bytes);
+    const text = events.decoder.write(bytes);
     this.#hasEvents ||= lineOfEvents.test(text);
     // Nothing is held of comments.
-    if (!this.#hasEvents || this.#bytes > 0 || !comments.test(text)) this.#bytes += bytes.length;
+    const isHeld = !this.#hasEvents || !startOfLine.test(events.last) || !comments.test(text);
+    events.last = (events.last + text.slice(-3)).slice(-3);
     const before = this.#messages;
-    parser.feed(text);
+    events.parser.feed(text);
     // What was held has been passed on, and the rest of the chunk is small.
     if (this.#messages !== before) {
       this.#endReading();
       if (this.#observer.isOver === true) this.letEnd();
-    } else if (!this.#hasEvents) {
+    } else if (this.#hasEvents && emptyLine.test(events.last)) this.#endReading();
+    else this.#countEvent(source, isHeld ? bytes.length : 0);
+  }
+
+  /** @param bytes that are held of a chunk without the end of an event. */
+  #countEvent(source: Pick<Dispatcher.DispatchController, 'pause'>, bytes: number): void {
+    const { maxUpstreamMessageBytes: most } = this.#limits;
+    this.#bytes += bytes;
+    if (!this.#hasEvents) {
       if (this.#bytes > keptErrorBody) this.#stopReading();
-    } else if (emptyLine.test(text.slice(-3))) this.#endReading();
-    else if (this.#bytes > this.#limits.maxUpstreamMessageBytes)
-      this.#refuse(`it sent an event larger than ${this.#limits.maxUpstreamMessageBytes} bytes`);
-    else if (this.#bytes > smallBytes) this.#hold(source, bytes.length);
+    } else if (this.#bytes > most) this.#refuse(`it sent an event larger than ${most} bytes`);
+    else if (this.#bytes > smallBytes) this.#hold(source, bytes);
   }
 
   /** Joins small parts of a line, since the parser keeps each as a text of its own. @returns undefined while they are few and the line goes on. */
