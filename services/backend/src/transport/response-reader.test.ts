@@ -131,19 +131,44 @@ it('parts of a line that look like comments count', () => {
   expect(budget.bytes).toBeGreaterThan(100_000);
 });
 
-it('an event may have many lines, which all count', () => {
+/** Feeds an event to a reader with a bound. @returns the problems of the server and its messages. */
+function readEvent(chunks: readonly string[], maxUpstreamMessageBytes: number) {
   const share = new ReadingBudget({ maxBytes: mb, onWait: () => undefined }).share();
-  const invalid: string[] = [];
+  const read: { readonly invalid: string[]; readonly messages: unknown[] } = { invalid: [], messages: [] };
   const reader = new ResponseReader(
-    { ...silentObserver, invalid: (problem) => invalid.push(problem) },
-    { ...defaultLimits, maxUpstreamMessageBytes: 100_000 },
+    {
+      ...silentObserver,
+      invalid: (problem) => read.invalid.push(problem),
+      message: (value) => read.messages.push(value),
+    },
+    { ...defaultLimits, maxUpstreamMessageBytes },
     share,
   );
   const controller = { abort: () => undefined, pause: () => undefined } as unknown as Dispatcher.DispatchController;
   reader.onRequestStart(controller);
   reader.onResponseStart(controller, 200, { 'content-type': 'text/event-stream' });
-  for (let count = 0; count < 101; count += 1) reader.onResponseData(controller, Buffer.from('data:\n'.repeat(170)));
-  expect(invalid).toEqual(['it sent an event larger than 100000 bytes']);
+  for (const chunk of chunks) reader.onResponseData(controller, Buffer.from(chunk));
+  return read;
+}
+
+it.each([
+  [0, '\n', 1_450],
+  [0, '\r\n', 1_430],
+  [0, '\r', 1_450],
+  [1_000, '\n', 94],
+])('lines of an event with %i characters that end with %j count, each with 64 bytes more', (length, end, count) => {
+  const lines = Array.from({ length: count }, () => `data:${'x'.repeat(length)}${end}`);
+  expect(readEvent(lines, 100_000).invalid).toEqual([
+    'it sent an event larger than 100000 bytes (each line counts 64 more)',
+  ]);
+  expect(readEvent(lines.slice(0, -30), 100_000).invalid).toEqual([]);
+});
+
+it('an event of twenty thousand short lines is read within a bound of 2 MiB', () => {
+  const value = { numbers: Array.from({ length: 20_000 }, (_, number) => number) };
+  const lines = JSON.stringify(value, null, 1).split('\n');
+  const chunks = [...lines.map((line) => `data: ${line}\n`), '\n'];
+  expect(readEvent(chunks, 2 * mb)).toEqual({ invalid: [], messages: [value] });
 });
 
 it.each([

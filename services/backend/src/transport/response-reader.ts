@@ -148,6 +148,19 @@ const comments = /^(?:(?::[^\r\n]*)?[\r\n])+$/;
 const startOfLine = /(?:^|[\r\n])$/;
 /** The end of an event, after which nothing is held. */
 const emptyLine = /(?:\n\n|[\r\n]\r\n?)$/;
+/** What the parser holds for each line of an event beside its text, about. */
+const lineBytes = 64;
+
+/** The number of lines that end in a text, about. */
+function linesOf(text: string): number {
+  return Math.max(countOf('\n', text), countOf('\r', text));
+}
+
+function countOf(character: string, text: string): number {
+  let count = 0;
+  for (let at = text.indexOf(character); at !== -1; at = text.indexOf(character, at + 1)) count += 1;
+  return count;
+}
 
 interface Events {
   readonly parser: EventSourceParser;
@@ -288,7 +301,7 @@ export class ResponseReader implements RedirectHandler {
       this.#endReading();
       if (this.#observer.isOver === true) this.letEnd();
     } else if (this.#hasEvents && emptyLine.test(events.last)) this.#endReading();
-    else this.#countEvent(source, isHeld ? bytes.length : 0);
+    else this.#countEvent(source, isHeld ? bytes.length + lineBytes * linesOf(text) : 0);
   }
 
   /** @param bytes that are held of a chunk without the end of an event. */
@@ -297,7 +310,8 @@ export class ResponseReader implements RedirectHandler {
     this.#bytes += bytes;
     if (!this.#hasEvents) {
       if (this.#bytes > keptErrorBody) this.#stopReading();
-    } else if (this.#bytes > most) this.#refuse(`it sent an event larger than ${most} bytes`);
+    } else if (this.#bytes > most)
+      this.#refuse(`it sent an event larger than ${most} bytes (each line counts ${lineBytes} more)`);
     else if (this.#bytes > smallBytes) this.#hold(source, bytes);
   }
 
