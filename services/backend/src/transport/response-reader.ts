@@ -295,7 +295,10 @@ export class ResponseReader implements RedirectHandler {
     const isHeld = !this.#hasEvents || !startOfLine.test(events.last) || !comments.test(text);
     events.last = (events.last + text.slice(-3)).slice(-3);
     const before = this.#messages;
-    events.parser.feed(text);
+    // With the beginning of a line behind it, the parser would keep all of a large event.
+    const end = this.#bytes > smallBytes ? Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r')) + 1 : 0;
+    if (end > 0) events.parser.feed(text.slice(0, end));
+    events.parser.feed(text.slice(end));
     // What was held has been passed on, and the rest of the chunk is small.
     if (this.#messages !== before) {
       this.#endReading();

@@ -84,3 +84,22 @@ it.each<readonly [string, string, () => Feed]>([
   expect(used() - before).toBeLessThan(5 * 3 * count);
   feed(Buffer.from('xyz'));
 });
+
+it('the beginning of an event does not hold a large one before it', () => {
+  const heapUsed = (): number => {
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const feed = response('text/event-stream');
+  const beginning = 'data: {"text":"the beginning of an event';
+  const event = (before: string, after: string): void => {
+    feed(Buffer.from(before));
+    for (let each = 0; each < 64; each += 1) feed(Buffer.from('x'.repeat(64_000)));
+    feed(Buffer.from(`"}\n\n${after}`));
+  };
+  event(beginning, '');
+  const before = heapUsed();
+  event(beginning, beginning);
+  expect(heapUsed() - before).toBeLessThan(32 * 64_000);
+  event('', '');
+});
