@@ -129,8 +129,8 @@ export class Blocks {
   }
 
   /** The reason why a user is refused that its directory has deactivated or deleted. The admin port asks: blocks of operators do not count there. */
-  goneProblem(facts: Facts): GatewayFault | undefined {
-    return this.#problemIn(goneNamesOf(facts));
+  goneProblem(user: Pick<Facts, 'issuer' | 'subject' | 'tenant'>): GatewayFault | undefined {
+    return this.#problemIn(goneNamesOf(user));
   }
 
   /**

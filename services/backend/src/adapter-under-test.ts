@@ -77,6 +77,7 @@ export const toolNamed = (name: string): JsonObject & { readonly name: string } 
   name,
   inputSchema: { type: 'object' },
 });
+const noEdge = (): Promise<never> => Promise.reject(new Error('there is no edge'));
 const unknownMethod = { error: { code: -32_601, message: 'no such method' } };
 
 export class AdapterUnderTest implements AsyncDisposable {
@@ -129,7 +130,7 @@ export class AdapterUnderTest implements AsyncDisposable {
       vault: undefined,
       clientDocument: undefined,
       isForOne: true,
-      edges: { receiver: new TokenReceiver(), ask: () => Promise.reject(new Error('there is no edge')) },
+      edges: { receiver: new TokenReceiver(), ask: noEdge, isGone: () => false },
     });
     const users = credentials?.users;
     const shapes = shapesOf(config);

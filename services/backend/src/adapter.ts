@@ -262,6 +262,12 @@ export class Adapter {
     this.#features.userChanged(principal);
   }
 
+  /** A directory has removed a user, and another person may get the name. */
+  userGone(principal: Principal): void {
+    this.#pool.endFor(principal);
+    this.#catalog.owners?.forget(principal);
+  }
+
   /** Resolves when its programs have ended. */
   get gone(): Promise<void> {
     return this.#gone.promise;

@@ -1,14 +1,37 @@
 /** A backend of several servers, for one of which something cannot be opened. */
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { approvedBucket, askBackends, MemoryBus, subjects, type Bucket, type Bus, type KeyValue } from '@omnibus/bus';
+import {
+  approvedBucket,
+  askBackends,
+  Blocks,
+  MemoryBus,
+  subjects,
+  type Bucket,
+  type Bus,
+  type KeyValue,
+} from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import { configOf } from '@omnibus/config/testing';
-import { Envelopes, FileStore, KeyRing, parseVaultKeys, Vault } from '@omnibus/credentials';
+import { Envelopes, FileStore, KeyRing, parseVaultKeys, sealToken, Vault } from '@omnibus/credentials';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { newWorkerId, ownFormats } from '@omnibus/protocol';
+import {
+  latestLegacyRevision,
+  newRequestKey,
+  newWorkerId,
+  ownFormats,
+  parseServerName,
+  type ExchangeContext,
+  type ExchangeEvent,
+  type ExchangeId,
+  type Principal,
+} from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { createBackend, type Backend } from './create.ts';
 import type { UserOptions } from './features/credentials/accounts.ts';
@@ -158,4 +181,103 @@ it('a server where users sign in is not called by a process that was started for
   );
   expect(problem('wanting')).toContain('this process was started for callers that nothing tells apart');
   await backend.stop();
+});
+
+/** A server whose one tool has the name of the token that it is called with, and whose sessions are counted. @returns its address. */
+async function personalServer(): Promise<string> {
+  let sessions = 0;
+  const results = (token: string, session: string): Readonly<Record<string, object>> => ({
+    initialize: {
+      protocolVersion: latestLegacyRevision,
+      capabilities: { tools: {} },
+      serverInfo: { name: 'personal', version: '1' },
+    },
+    'tools/list': { tools: [{ name: `only_${token}`, inputSchema: { type: 'object' } }] },
+    'tools/call': { content: [{ type: 'text', text: `${token} ${session}` }] },
+  });
+  const server = createServer((request, response) => {
+    const { authorization = '', 'mcp-session-id': session = '' } = request.headers;
+    const [, token] = authorization.split(' ');
+    if (request.method !== 'POST') return void response.writeHead(405).end();
+    if (token === undefined) return void response.writeHead(401, { 'www-authenticate': 'Bearer' }).end();
+    return void json(request).then((said) => {
+      const { id, method } = said as { readonly id?: number; readonly method: string };
+      if (id === undefined) return response.writeHead(202).end();
+      const result = results(token, session as string)[method];
+      const answer = result === undefined ? { error: { code: -32_601, message: 'no such method' } } : { result };
+      const opened = method === 'initialize' ? { 'mcp-session-id': `session-${(sessions += 1)}` } : {};
+      return response
+        .writeHead(200, { 'content-type': 'application/json', ...opened })
+        .end(JSON.stringify({ jsonrpc: '2.0', id, ...answer }));
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+}
+
+it('another person with the name of a removed user gets no token, connection or list of that one', async () => {
+  const bus = new MemoryBus(({ what }) => expect.fail(what));
+  const blocks = await Blocks.open(bus);
+  const issuer = 'https://login.example';
+  const credentials = { kind: 'exchange', issuer, clientId: 'gateway', clientSecret: 's' };
+  const config = configOf({
+    publicUrl: 'https://gateway.example',
+    auth: { issuers: [{ issuer }] },
+    mcpServers: { personal: { url: await personalServer(), restart, credentials } },
+  });
+  const { backend } = await backendOf(config, { isForOne: false, areKnown: true, blocks }, bus);
+  const [server, edge, principal] = [parseServerName('personal'), newWorkerId('edge'), 'p_ann' as Principal];
+  let person = 'former';
+  await bus.subscribe(subjects.callerToken(edge), async ({ key }, reply) => {
+    const token = { server, principal, authorization: `Bearer ${person}`, until: Date.now() + 600_000 };
+    reply({ kind: 'token', sealed: await sealToken(key, token) });
+  });
+  const context: ExchangeContext = {
+    principal,
+    who: { issuer, subject: 'ann', tenant: undefined, groups: [], at: edge },
+    session: newRequestKey(),
+    capabilities: {},
+    standsAlone: false,
+    logLevel: undefined,
+    wantsProgress: false,
+    maxTimeMs: 60_000,
+  };
+  const call = (): Promise<ExchangeEvent> =>
+    new Promise((resolve, reject) => {
+      const exchange = newRequestKey() as string as ExchangeId;
+      const pending = bus.request(
+        subjects.backend(server),
+        { kind: 'call', exchange, method: 'tools/call', params: { name: 'whose', arguments: {} }, context },
+        {
+          reply(event) {
+            if (!['result', 'error', 'fault'].includes(event.kind)) return;
+            pending.close();
+            resolve(event);
+          },
+          failed: reject,
+        },
+      );
+    });
+  const offered = (): string => JSON.stringify(backend.records.map(({ offers }) => offers));
+  const wants = (): void => bus.publish(subjects.backendControl(server), { kind: 'wanted', caller: context });
+  wants();
+  await expect.poll(offered).toContain('only_former');
+  expect(JSON.stringify(await call())).toContain('former session-1');
+
+  const ann = { name: `${issuer}|ann` };
+  await blocks.addGone({ ...ann, by: 'scim', at: Date.now() });
+  await expect.poll(offered).not.toContain('only_former');
+  person = 'next';
+  await blocks.removeGone(ann, (await blocks.goneRevision(ann)) ?? 0);
+  await expect.poll(() => blocks.size).toBe(0);
+  expect(JSON.stringify(await call())).toContain('next session-2');
+  wants();
+  await expect.poll(offered).toContain('only_next');
+  expect(offered()).not.toContain('only_former');
+  await backend.stop();
+  blocks.close();
 });

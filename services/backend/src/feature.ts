@@ -82,13 +82,21 @@ export interface ServerMeans {
   readonly transports?: TransportMaker | undefined;
 }
 
+/** What the adapter of a server hears of its users. */
+interface UserEvents {
+  /** The stored credentials of a user have changed. */
+  credentialsChanged(principal: Principal): Promise<void>;
+  /** A directory has removed a user, and another person may get the name. */
+  userGone(principal: Principal): void;
+}
+
 /** What the features of one process use of it. */
 export interface ProcessParts {
   readonly agents: Agents;
   /** Session workers that are there, or have vanished. */
   readonly sessionWorkers: () => readonly WorkerId[];
-  /** Hears that the stored credentials of a user for a server have changed; undefined for a server that is not served here. */
-  readonly adapterOf: (server: string) => { credentialsChanged(principal: Principal): Promise<void> } | undefined;
+  /** Undefined for a server that is not served here. */
+  readonly adapterOf: (server: string) => UserEvents | undefined;
 }
 
 /** What one feature keeps for all servers of a process. */

@@ -192,6 +192,12 @@ export class OwnerOffers {
     }
   }
 
+  /** A user was removed: another person with the same name is offered other things. */
+  forget(principal: Principal): void {
+    for (const [key, { caller }] of this.#known) if (caller.principal === principal) this.#known.delete(key);
+    this.#tell();
+  }
+
   /** The server has refused a request in a user's name. */
   refused(principal: Principal): void {
     if ([...this.#known.values()].some(({ caller, content }) => caller.principal === principal && !content.wantsSignIn))

@@ -390,6 +390,11 @@ export class ConnectionPool implements Pool {
     }
   }
 
+  /** Closes the connections of a user: to the server, another person with the same name would be that user. */
+  endFor(principal: Principal): void {
+    for (const instance of this.#instances.inNameOf(principal)) void this.#close(instance);
+  }
+
   /** Whether a connection may carry a caller's request. */
   isFor(connection: UpstreamConnection, principal: Principal): boolean {
     return !this.#isOwned || this.#instances.inNameOf(principal).some((each) => each.connection === connection); // I4

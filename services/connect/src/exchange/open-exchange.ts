@@ -1,6 +1,6 @@
 /** Opens what an edge needs to have tokens made from those of its callers; what asks issuers is loaded when a server is first called so. */
 import type { AuthorizationServer } from '@omnibus/authorization';
-import { subjects, type Bus } from '@omnibus/bus';
+import { subjects, type Blocks, type Bus } from '@omnibus/bus';
 import { enabledServers, type Config } from '@omnibus/config';
 import { CredentialProblem } from '@omnibus/credentials';
 import type { Authenticator, Facts } from '@omnibus/identity';
@@ -15,18 +15,20 @@ interface ExchangeOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly authorization: AuthorizationServer | undefined;
+  /** Undefined where the bus refuses them. */
+  readonly blocks: Pick<Blocks, 'callerProblem' | 'onChanged'> | undefined;
 }
 
 export interface Exchange {
   /** Keeps a caller's token (`HeldTokens.hold`). */
   readonly hold: (facts: Facts, token: string) => Facts;
   /** Hears questions of backend workers from now on. @param edge the name of this edge on the bus. */
-  start(authenticator: Authenticator | undefined, edge: WorkerId): Promise<void>;
+  start(authenticator: Pick<Authenticator, 'current' | 'onRevoked'> | undefined, edge: WorkerId): Promise<void>;
   apply(config: Config): void;
   stop(): Promise<void>;
 }
 
-export function openExchange({ config, bus, log, metrics, authorization }: ExchangeOptions): Exchange {
+export function openExchange({ config, bus, log, metrics, authorization, blocks }: ExchangeOptions): Exchange {
   let [current, isUsed] = [config, usesCallerTokens(config)];
   let holds: (facts: Facts) => boolean = () => true;
   let self: WorkerId | undefined;
@@ -59,8 +61,10 @@ export function openExchange({ config, bus, log, metrics, authorization }: Excha
     hold: held.hold,
     async start(authenticator, edge) {
       if (authenticator === undefined) return;
-      holds = (facts) => authenticator.current(facts) !== undefined;
+      holds = (facts) => authenticator.current(facts) !== undefined && blocks?.callerProblem(facts) === undefined;
       authenticator.onRevoked(() => held.review());
+      // If another person gets the name of a removed user, the token of that one stays dropped.
+      blocks?.onChanged(() => held.review());
       const heard = await bus.subscribe(subjects.callerToken(edge), async (ask, reply) =>
         reply(await (await (desk ??= open())).desk.hear(ask)),
       );

@@ -5,6 +5,7 @@ import type { Membership } from '@omnibus/cli';
 import type { Config } from '@omnibus/config';
 import { begun, type Part } from '../part.ts';
 import { auditing } from './audit.ts';
+import { blocking } from './blocks.ts';
 import { connectedBus } from './bus.ts';
 import { signInPages } from './sign-in-pages.ts';
 import { tapping } from './tap.ts';
@@ -35,6 +36,7 @@ export const servers: Part<Backend> = {
         show: isForOne ? showPage : undefined,
         isForOne,
         areKnown: config.auth !== undefined && config.auth !== 'none',
+        blocks: host.find(blocking),
         openVaults: host.of(vaults).open,
       },
       log: host.log.child({ role: 'backend' }),

@@ -2,6 +2,7 @@
 import type { Exchange } from '@omnibus/connect';
 import type { Part } from '../part.ts';
 import { ownAuthorization, servesClients } from './authorization.ts';
+import { blocking } from './blocks.ts';
 import { connectedBus } from './bus.ts';
 
 export const tokenExchange: Part<Exchange> = {
@@ -10,9 +11,14 @@ export const tokenExchange: Part<Exchange> = {
   async start(host) {
     const { openExchange } = await import('@omnibus/connect/exchange');
     const { config, metrics } = host;
-    const log = host.log.child({ role: 'edge' });
-    const authorization = host.of(ownAuthorization);
-    const exchange = openExchange({ config, bus: host.of(connectedBus), log, metrics, authorization });
+    const exchange = openExchange({
+      config,
+      metrics,
+      bus: host.of(connectedBus),
+      log: host.log.child({ role: 'edge' }),
+      authorization: host.of(ownAuthorization),
+      blocks: host.of(blocking),
+    });
     return { offers: exchange, prepare: (changed) => () => exchange.apply(changed), stop: () => exchange.stop() };
   },
 };

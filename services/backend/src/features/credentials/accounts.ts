@@ -1,12 +1,12 @@
 /** The identities for calls of the servers of one process. The vault opens at the first use of a server with users' own sign-ins, or at the start for one that is disabled or removed. */
-import { subjects, type Bus } from '@omnibus/bus';
+import { subjects, type Blocks, type Bus } from '@omnibus/bus';
 import { isOfUsers, keepsConnections, type Config, type ServerConfig } from '@omnibus/config';
 import { CredentialProblem, TokenReceiver, type Place, type Vault } from '@omnibus/credentials';
 import { parseServerName, type CallerTokenReply, type Principal, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { ProcessFeature, ProcessParts, ServerMeans } from '../../feature.ts';
 import type { CallSignIns } from './call-sign-ins.ts';
-import type { AskEdge } from './caller-accounts.ts';
+import { CallerAccounts, type AskEdge } from './caller-accounts.ts';
 import { credentialsOf, UserCredentials, type ServerCredentials } from './server-credentials.ts';
 import { identitiesOf } from './identities.ts';
 import { SignIns } from './sign-ins.ts';
@@ -29,6 +29,8 @@ export interface UserOptions {
   readonly isForOne: boolean;
   /** Every caller is known (`auth`). */
   readonly areKnown: boolean;
+  /** Users that directories have removed; undefined where the bus refuses blocks. */
+  readonly blocks?: Pick<Blocks, 'goneProblem' | 'onChanged'> | undefined;
 }
 
 interface AccountsOptions extends ProcessParts {
@@ -71,6 +73,9 @@ export class Accounts implements ProcessFeature {
   /** Opens the vault for disabled and removed servers too: operators and removals end what users have connected to them. */
   start(): Promise<void> {
     const { config, bus, log, users } = this.#options;
+    users.blocks?.onChanged((added) => {
+      if (added?.isGone === true) this.#forgetGone();
+    });
     if (users.areKnown && keepsConnections(config, bus.isDurable))
       this.#opened().catch((error: unknown) =>
         log.error(
@@ -85,13 +90,20 @@ export class Accounts implements ProcessFeature {
     this.#servers.delete(server);
   }
 
+  /** Another person may get the name of a removed user, and must get nothing that was made from the tokens of that one. */
+  #forgetGone(): void {
+    for (const [server, { credentials }] of this.#servers)
+      if (credentials?.users instanceof CallerAccounts)
+        for (const principal of credentials.users.forgetGone()) this.#options.adapterOf(server)?.userGone(principal);
+  }
+
   /**
    * The identities for a server, made from its configuration. Those made from an earlier configuration are no longer used.
    * @throws {Error} in words for the operator.
    */
   async of(server: ServerName, config: ServerConfig): Promise<Pick<ServerMeans, 'identities' | 'feature'>> {
     const {
-      users: { clientDocument, isForOne, areKnown },
+      users: { clientDocument, isForOne, areKnown, blocks },
       baseFolder,
       agents,
       metrics,
@@ -113,7 +125,11 @@ export class Accounts implements ProcessFeature {
       isForOne,
       log: log.child({ server }),
       vault: users?.vault,
-      edges: { receiver: this.#receiver, ask: this.#askEdge },
+      edges: {
+        receiver: this.#receiver,
+        ask: this.#askEdge,
+        isGone: (who) => blocks?.goneProblem(who) !== undefined,
+      },
       clientDocument: clientDocument(),
     });
     const served: Served = { credentials, calls: undefined };

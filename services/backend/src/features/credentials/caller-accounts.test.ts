@@ -15,6 +15,7 @@ let failures: string[];
 let answer: (ask: CallerTokenAsk) => Promise<CallerTokenReply>;
 let accounts: CallerAccounts;
 let made: number;
+let gone: ReadonlySet<string>;
 
 /** A token as an edge seals it. @param more differences in it. */
 async function given({ key, principal }: CallerTokenAsk, more: object = {}): Promise<CallerTokenReply> {
@@ -41,10 +42,11 @@ function meets(principal: Principal, at: string): void {
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'] });
-  [asked, failures, made, answer] = [[], [], 0, (ask) => given(ask)];
+  [asked, failures, made, gone, answer] = [[], [], 0, new Set(), (ask) => given(ask)];
   accounts = new CallerAccounts({
     server,
     receiver,
+    isGone: ({ subject }) => gone.has(subject),
     failed: (problem) => failures.push(problem),
     ask: async (edge, ask) => {
       asked.push({ ...ask, edge });
@@ -166,4 +168,19 @@ it('a token that is bound to a key is sent with a proof by that key, and plain o
     htm: 'POST',
   });
   expect(JSON.parse(Buffer.from(claims, 'base64url').toString())).not.toHaveProperty('nonce');
+});
+
+it('what was made for a removed user is dropped, and no edge is asked until another person has the name', async () => {
+  meets(ben, 'edge-1');
+  const former = accounts.of(ann);
+  await former.ask();
+  await accounts.of(ben).ask();
+  gone = new Set([ann]);
+  expect(accounts.forgetGone()).toEqual([ann]);
+  meets(ann, 'edge-1');
+  await expect(accounts.of(ann).ask()).rejects.toThrow('a directory has deactivated, deleted or renamed this caller');
+  expect(asked).toHaveLength(2);
+  gone = new Set();
+  expect(await accounts.of(ann).ask()).toEqual({ authorization: 'Bearer p_ann-3' });
+  expect(accounts.of(ben).current).toEqual({ authorization: 'Bearer p_ben-2' });
 });

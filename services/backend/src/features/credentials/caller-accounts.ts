@@ -20,6 +20,7 @@ import {
   type ExchangeContext,
   type Principal,
   type ServerName,
+  type Who,
   type WorkerId,
 } from '@omnibus/protocol';
 import type { UserAccounts } from './user-accounts.ts';
@@ -27,10 +28,12 @@ import type { UserAccounts } from './user-accounts.ts';
 /** Asks an edge. @throws {CredentialProblem} when it does not answer. */
 export type AskEdge = (edge: WorkerId, ask: CallerTokenAsk) => Promise<CallerTokenReply>;
 
-interface CallerAccountsOptions {
+export interface CallerAccountsOptions {
   readonly server: ServerName;
   readonly receiver: TokenReceiver;
   readonly ask: AskEdge;
+  /** Whether a directory has deactivated, deleted or renamed a caller. */
+  readonly isGone: (who: Who) => boolean;
   /** Counts and logs questions to edges that are not answered; requests to issuers are counted at the edge. */
   readonly failed: (problem: string) => void;
 }
@@ -65,7 +68,14 @@ export class CallerAccounts implements UserAccounts {
 
   /** A call or a reading of lists comes from this caller, and from the caller's present edge. */
   met({ principal, who }: Pick<ExchangeContext, 'principal' | 'who'>): void {
-    if (who?.at !== undefined) this.of(principal).edge = who.at;
+    if (who?.at !== undefined) this.of(principal).who = who;
+  }
+
+  /** Forgets callers that a directory has removed, since another person may get the name. @returns their principals. */
+  forgetGone(): readonly Principal[] {
+    const gone = [...this.#callers].filter(([, { isGone }]) => isGone).map(([principal]) => principal);
+    for (const principal of gone) this.#callers.delete(principal);
+    return gone;
   }
 
   changed(): Promise<'same'> {
@@ -74,8 +84,8 @@ export class CallerAccounts implements UserAccounts {
 }
 
 export class CallerToken implements HeaderSource {
-  /** The edge that has the caller's token; undefined for a caller that was known by something else than a token. */
-  edge: WorkerId | undefined;
+  /** The caller, with the edge that has its token; undefined for one that was known by something else than a token. */
+  who: Who | undefined;
   readonly #options: CallerAccountsOptions;
   readonly #principal: Principal;
   readonly #base: NoCredentials;
@@ -91,6 +101,10 @@ export class CallerToken implements HeaderSource {
     this.#base = base;
     this.#options = options;
     this.#principal = principal;
+  }
+
+  get isGone(): boolean {
+    return this.who !== undefined && this.#options.isGone(this.who);
   }
 
   /** Set while there is no token for this caller that the server accepts. */
@@ -173,11 +187,13 @@ export class CallerToken implements HeaderSource {
 
   async #given(): ReturnType<TokenReceiver['open']> {
     const { server, receiver, ask, failed } = this.#options;
-    const { edge } = this;
+    const edge = this.who?.at;
     if (edge === undefined)
       throw new CredentialProblem(
         'the server is called with tokens that are made from those of its callers, and this caller is known by something else, such as an API key, a certificate or a proxy',
       );
+    // The edge may not have heard of it yet.
+    if (this.isGone) throw new CredentialProblem('a directory has deactivated, deleted or renamed this caller (SCIM)');
     const {
       digest,
       challenge: { resourceMetadata, scope, isProofWanted },

@@ -12,7 +12,6 @@ import {
   type HeaderSource,
   type Place,
   type SignInOptions,
-  type TokenReceiver,
   type TokensChange,
   type Vault,
 } from '@omnibus/credentials';
@@ -22,7 +21,7 @@ import type { Agents } from '../../transport/agents.ts';
 import { ServerTls } from '../../transport/server-tls.ts';
 import { readAssertion } from './assertion-file.ts';
 import { AwsSignatures } from './aws.ts';
-import { CallerAccounts, type AskEdge } from './caller-accounts.ts';
+import { CallerAccounts, type CallerAccountsOptions } from './caller-accounts.ts';
 import { issuersOf, outbound } from '../../transport/outbound.ts';
 import type { UserAccounts } from './user-accounts.ts';
 
@@ -38,8 +37,8 @@ export interface CredentialsOptions {
   readonly vault: Vault | undefined;
   /** The address of the document that describes the gateway to issuers; undefined where they cannot reach it. */
   readonly clientDocument: string | undefined;
-  /** Requests to edges for tokens made from those of callers. */
-  readonly edges: { readonly receiver: TokenReceiver; readonly ask: AskEdge };
+  /** How tokens are made from those of callers. */
+  readonly edges: Pick<CallerAccountsOptions, 'receiver' | 'ask' | 'isGone'>;
   /** Whether only the one user of this machine can reach the gateway. */
   readonly isForOne: boolean;
 }
