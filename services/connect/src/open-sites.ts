@@ -27,14 +27,40 @@ interface SitesOptions {
   readonly scim?: Site | undefined;
 }
 
+interface ScimOptions
+  extends
+    Omit<ScimSiteOptions, 'directories' | 'publicUrl' | 'takeBack' | 'forget'>,
+    Pick<SitesOptions, 'bus'>,
+    Configs {
+  readonly authorization: Pick<AuthorizationServer, 'issuer' | 'takeBack'> | undefined;
+}
+
 /** @returns undefined where no directory is configured. */
 export async function openScim({
-  config: { auth, publicUrl },
+  authorization,
+  bus,
+  config,
+  started,
   ...options
-}: Omit<ScimSiteOptions, 'directories' | 'publicUrl'> & { readonly config: Config }): Promise<Site | undefined> {
+}: ScimOptions): Promise<Site | undefined> {
+  const { auth, publicUrl } = started;
   if (auth === undefined || auth === 'none' || auth.scim.length === 0 || publicUrl === undefined) return undefined;
   const { ScimSite } = await import('./scim/site.ts');
-  return new ScimSite({ ...options, directories: auth.scim, publicUrl });
+  /** The authorization server, for an issuer whose users sign in through the gateway; there they are `ISSUER|SUBJECT`. */
+  const serverFor = (issuer: string): ScimOptions['authorization'] =>
+    auth.server?.signIn?.issuer === issuer ? authorization : undefined;
+  return new ScimSite({
+    ...options,
+    publicUrl,
+    directories: auth.scim,
+    takeBack: async (issuer, subject) => serverFor(issuer)?.takeBack(subject),
+    async forget(user) {
+      const own = serverFor(user.issuer);
+      const here =
+        own === undefined ? [] : [{ ...user, issuer: own.issuer, subject: `${user.issuer}|${user.subject}` }];
+      await endConnections(bus, { config, started }, [user, ...here]);
+    },
+  });
 }
 
 export function openCatalogue(options: CatalogueOptions): CatalogueSite {

@@ -84,36 +84,20 @@ export const edge: Part<Edge> = {
 
 /** Where providers send users and groups; undefined where no directory is configured. */
 async function scimSite(host: PartHost): Promise<Site | undefined> {
-  const { config, metrics } = host;
   const [directory, blocks] = [host.of(directories), host.of(blocking)];
   if (directory === undefined || blocks === undefined) return undefined;
-  const authorization = host.of(ownAuthorization);
-  const { endConnections, openScim } = await import('@omnibus/connect/sites');
+  const { openScim } = await import('@omnibus/connect/sites');
   return openScim({
-    config,
+    config: () => host.config,
+    started: host.options.config,
+    bus: host.of(connectedBus),
+    authorization: host.of(ownAuthorization),
     directory,
     blocks,
     audit: host.of(auditing),
-    metrics,
+    metrics: host.metrics,
     log: host.log.child({ role: 'edge' }),
-    async takeBack(issuer, subject) {
-      if (signsInAt(config, issuer)) await authorization?.takeBack(subject);
-    },
-    async forget(user) {
-      const { issuer, subject } = user;
-      const here =
-        authorization === undefined || !signsInAt(config, issuer)
-          ? []
-          : [{ ...user, issuer: authorization.issuer, subject: `${issuer}|${subject}` }];
-      const configs = { config: () => host.config, started: host.options.config };
-      await endConnections(host.of(connectedBus), configs, [user, ...here]);
-    },
   });
-}
-
-/** Whether users of an issuer sign in there through the gateway. */
-function signsInAt({ auth }: Config, issuer: string): boolean {
-  return auth !== undefined && auth !== 'none' && auth.server?.signIn?.issuer === issuer;
 }
 
 /** The rules that hide servers; undefined where none does. */
