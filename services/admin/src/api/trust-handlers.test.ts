@@ -5,7 +5,6 @@ import { expect, it } from 'vitest';
 import type { Audit, AuditEvent } from '@omnibus/audit';
 import { recordAct } from '../act-records.ts';
 import { ApiProblem } from './api-problem.ts';
-import type { ApprovalsOfAll } from './approval-board.ts';
 import { trustHandlers } from './trust-handlers.ts';
 
 it.each([
@@ -28,7 +27,12 @@ it.each([
     const approver = { name: 'test|fin', roles: ['approver'], facts: undefined } as const;
     const { decide } = trustHandlers({
       access: { of: () => approver },
-      approvals: () => ({ decide: () => Promise.reject(new ApiProblem(reason, problem)) }) as unknown as ApprovalsOfAll,
+      approvals: () => ({
+        list: () => expect.fail(),
+        one: () => expect.fail(),
+        shown: () => expect.fail(),
+        decide: () => Promise.reject(new ApiProblem(reason, problem)),
+      }),
       definitions: () => expect.fail(),
       note: () => expect.fail(),
       denied: (request, act, details) => recordAct(audit, approver, request, act, { outcome: 'denied', details }),

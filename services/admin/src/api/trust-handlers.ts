@@ -10,7 +10,7 @@ import type { Handlers } from './site.ts';
 
 interface TrustOptions extends Pick<ApiOptions, 'note' | 'denied'> {
   readonly access: Pick<ApiOptions['access'], 'of'>;
-  readonly approvals: () => ApprovalsOfAll;
+  readonly approvals: () => Pick<ApprovalsOfAll, 'list' | 'one' | 'decide' | 'shown'>;
   readonly definitions: () => DefinitionsOfAll;
 }
 
@@ -85,7 +85,11 @@ function voteHandlers({
 }
 
 /** The visible records of a caller, out of all. */
-export function approvalsFor(by: Approver, { approvals, ...rest }: RawApprovals, board: ApprovalsOfAll): Approvals {
+export function approvalsFor(
+  by: Approver,
+  { approvals, ...rest }: RawApprovals,
+  board: Pick<ApprovalsOfAll, 'shown'>,
+): Approvals {
   const seen = approvals.filter((record) => mayLook(by, record));
   return {
     ...rest,
