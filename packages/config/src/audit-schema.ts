@@ -1,14 +1,7 @@
 /** The part of the configuration about audit records: contents and sinks. */
 import { z } from 'zod';
-import { durationHint, parseDurationMs } from './duration.ts';
-import { httpUrl, nonEmpty, offByDefault, optionalText, textMap } from './plain-options.ts';
+import { duration, httpUrl, nonEmpty, offByDefault, optionalText, textMap } from './plain-options.ts';
 
-const lasting = (fallback: string) =>
-  z
-    .union([z.string(), z.number()])
-    .refine((value) => parseDurationMs(value) !== undefined, { error: `expected ${durationHint}` })
-    .transform((value) => parseDurationMs(value) as number)
-    .prefault(fallback);
 const mebibyte = 1_024 * 1_024;
 /** JSON pointers (RFC 6901). */
 const pointers = z
@@ -53,8 +46,8 @@ const sink = z
       .min(4_096)
       .default(64 * mebibyte)
       .describe('file: size in bytes at which a process begins a new file.'),
-    maxAge: lasting('1d').describe('file: age at which a process begins a new file.'),
-    keep: lasting('90d').describe('file, jetstream: retention of records.'),
+    maxAge: duration('1d').describe('file: age at which a process begins a new file.'),
+    keep: duration('90d').describe('file, jetstream: retention of records.'),
     keepBytes: z
       .int()
       .positive()
@@ -110,7 +103,7 @@ export const auditSchema = z
     strict: offByDefault.describe(
       'true: a call that is not read-only is sent only after every sink that is not optional has stored a record of it, so each such call waits for the sinks; if none can be stored, the call is refused with `audit.unavailable`.',
     ),
-    strictWait: lasting('5s').describe('strict: how long a call waits for its record to be stored.'),
+    strictWait: duration('5s').describe('strict: how long a call waits for its record to be stored.'),
     who: z
       .enum(['key', 'names'])
       .default('names')
@@ -152,7 +145,7 @@ export const auditSchema = z
         ),
         url: httpUrl.optional().describe('An address that checkpoints are posted to.'),
         headers: textMap.describe('HTTP headers that are sent with each checkpoint. Secret.'),
-        every: lasting('1m').describe('Time between two checkpoints.'),
+        every: duration('1m').describe('Time between two checkpoints.'),
       })
       .refine(({ file, url }) => file !== undefined || url !== undefined, {
         error: 'expected a second place: `file` or `url`',

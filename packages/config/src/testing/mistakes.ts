@@ -114,6 +114,14 @@ export const mistakes: readonly Mistake[] = [
     ],
   ],
   [
+    'durations of the audit without units',
+    'audit: { sinks: [{ kind: file, folder: audit, keep: 90 }], strictWait: 5 }\nmcpServers: {}\n',
+    [
+      'f.yaml:1:47: audit.sinks[0].keep: a bare number is milliseconds here and seconds elsewhere: write "90s" or "90ms", got 90',
+      'f.yaml:1:60: audit.strictWait: a bare number is milliseconds here and seconds elsewhere: write "5s" or "5ms", got 5',
+    ],
+  ],
+  [
     'ports alone, wrong or with http',
     'listen: 7300\nadmin: ":7301"\n',
     [
