@@ -89,20 +89,6 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream>, R
     return this.#following;
   }
 
-  /** Number of open requests. */
-  get size(): number {
-    return this.open.size;
-  }
-
-  cancel(clientId: JsonRpcId, reason: string): 'cancelled' | 'unknown' | 'ambiguous' {
-    return this.open.cancel(clientId, reason);
-  }
-
-  /** Answers all open requests with a fault of the gateway. */
-  failAll(gatewayFault: GatewayFault): void {
-    this.open.failAll(gatewayFault);
-  }
-
   /** Holds a request until something is known, and then runs `go`. Meanwhile it is open, and may be cancelled. */
   hold(call: { readonly id: JsonRpcId; readonly stream: Stream }, until: Promise<void>, go: () => void): void {
     const { stream, id } = call;
@@ -130,10 +116,6 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream>, R
     );
     for (const { within } of this.open.toArray()) within?.endBarred(barrier);
     return problem !== undefined;
-  }
-
-  cancelAll(reason: string): void {
-    this.open.cancelAll(reason);
   }
 
   /** Progress of a task after the answer to its call. */

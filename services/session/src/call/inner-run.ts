@@ -213,7 +213,7 @@ export abstract class InnerRun<Stream extends CallStream> extends OpenRequest {
     }
     // It stays open while the whole is stored, and does no more.
     this.stopped();
-    this.forwarding.cancelAll('it has ended');
+    this.forwarding.open.cancelAll('it has ended');
     void bounded.then((made) => this.#answer(made));
   }
 
@@ -234,7 +234,7 @@ export abstract class InnerRun<Stream extends CallStream> extends OpenRequest {
     this.#isOver = true;
     this.outer.carrier.open.remove(this);
     this.stopped();
-    this.forwarding.cancelAll(reason);
+    this.forwarding.open.cancelAll(reason);
     return true;
   }
 

@@ -187,12 +187,9 @@ export class OpenRequests extends Ring<OpenRequest> {
     for (const request of this.toArray()) request.leave(reason);
   }
 
+  /** Answers all with a fault of the gateway. */
   failAll(gatewayFault: GatewayFault): void {
-    for (const request of this.toArray()) {
-      this.remove(request);
-      request.fail(gatewayFault);
-    }
-    this.lookIdle();
+    this.failSome(() => gatewayFault);
   }
 
   cancelAll(reason: string): void {

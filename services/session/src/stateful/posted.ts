@@ -10,7 +10,7 @@ import {
   type PostedMessage,
   type WorkerId,
 } from '@omnibus/protocol';
-import type { Forwarding } from '../call/forward.ts';
+import type { OpenRequests } from '../call/open-requests.ts';
 import { PostStream, type PostCommand } from '../streams/post-stream.ts';
 import { repeated } from '../streams/repeated.ts';
 import type { Reply, ResumableStream } from '../streams/resumable-stream.ts';
@@ -151,11 +151,11 @@ export class Posted {
     return method === 'notifications/cancelled' && this.#cancel(params) === 'cancelled';
   }
 
-  #cancel(params: JsonObject | undefined): ReturnType<Forwarding<PostStream>['cancel']> {
+  #cancel(params: JsonObject | undefined): ReturnType<OpenRequests['cancel']> {
     const id = params?.['requestId'];
     const reason = params?.['reason'];
     return isJsonRpcId(id)
-      ? this.#parts.forwarding.cancel(id, typeof reason === 'string' ? reason : 'the client cancelled the request')
+      ? this.#parts.forwarding.open.cancel(id, typeof reason === 'string' ? reason : 'the client cancelled the request')
       : 'unknown';
   }
 }

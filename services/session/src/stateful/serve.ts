@@ -108,7 +108,7 @@ export class Serving {
     const { id, params = {} } = request;
     if (this.#isHeld(request, stream, { ownMs: ownLimitOf(params) })) return;
     const { forwarding, host } = this.#parts;
-    if (forwarding.size >= host.limits.maxInFlightPerSession) this.#refuse(stream, request, 'session.busy');
+    if (forwarding.open.size >= host.limits.maxInFlightPerSession) this.#refuse(stream, request, 'session.busy');
     // Another worker may have run a part of it, which must not happen twice.
     else if (stream.begun !== undefined) this.#refuse(stream, request, 'code.lost');
     else run.begin({ carrier: forwarding.carrier, stream, id, params, view });
@@ -187,7 +187,7 @@ export class Serving {
   #holdUntil(request: JsonRpcRequest, stream: PostStream, settling: Promise<void>): void {
     const { sight, forwarding, host } = this.#parts;
     const { asking } = sight;
-    if (forwarding.size >= host.limits.maxInFlightPerSession) this.#refuse(stream, request, 'session.busy');
+    if (forwarding.open.size >= host.limits.maxInFlightPerSession) this.#refuse(stream, request, 'session.busy');
     else
       forwarding.hold({ id: request.id, stream }, settling, () => sight.as(asking, () => this.serve(request, stream)));
   }

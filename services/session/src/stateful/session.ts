@@ -195,13 +195,13 @@ export class Session {
   }
 
   get size(): number {
-    return this.#parts.forwarding.size;
+    return this.#parts.forwarding.open.size;
   }
 
   /** Milliseconds since the last activity; 0 while a request or stream is open, or a task runs here. */
   idleMs(now: number): number {
     const { forwarding, streams, host } = this.#parts;
-    const isUsed = forwarding.size > 0 || streams.standing > 0 || host.ownTasks?.useOf(this.key) === 'running';
+    const isUsed = forwarding.open.size > 0 || streams.standing > 0 || host.ownTasks?.useOf(this.key) === 'running';
     return isUsed ? 0 : now - this.#lastActivityAt;
   }
 
@@ -389,7 +389,7 @@ export class Session {
     const { guests, host, forwarding, streams } = this.#parts;
     for (const guest of guests) guest.close();
     host.ownTasks?.sessionLeft(this.key);
-    forwarding.failAll(interrupted);
+    forwarding.open.failAll(interrupted);
     streams.move();
     this.#actor.send({ type: 'left' });
   }
@@ -398,13 +398,13 @@ export class Session {
   async drain(limitMs: number): Promise<void> {
     this.#actor.send({ type: 'drain.requested' });
     await this.#idle(limitMs);
-    this.#parts.forwarding.failAll(interrupted);
+    this.#parts.forwarding.open.failAll(interrupted);
     this.#actor.send({ type: 'drained' });
   }
 
   async #idle(limitMs: number): Promise<void> {
     const { host, forwarding } = this.#parts;
-    if (forwarding.size === 0) return;
+    if (forwarding.open.size === 0) return;
     await new Promise<void>((resolve) => {
       const limit = host.wheel.schedule(limitMs, resolve);
       this.#onIdle = () => {
@@ -417,7 +417,7 @@ export class Session {
   #release(): void {
     const { streams, forwarding, guests } = this.#parts;
     for (const guest of guests) guest.close();
-    forwarding.cancelAll('the session has ended');
+    forwarding.open.cancelAll('the session has ended');
     streams.end();
     forwarding.carrier.tellServers({ kind: 'session-ended', session: this.key });
     this.#hooks.released(this);

@@ -191,7 +191,7 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
   questionAsked(): void {
     if (this.#phase === 'parked') {
       const refusal = this.#table.places.keep(this, this.#size);
-      if (refusal !== undefined) this.#forwarding.failAll(refusal);
+      if (refusal !== undefined) this.#forwarding.open.failAll(refusal);
     }
     if (this.#phase !== 'running') return;
     this.#phase = 'collecting';
@@ -261,7 +261,7 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
 
   /** Ends a kept call to make room for later ones of the same client. */
   drop(reason: string): void {
-    this.#forwarding.cancelAll(reason);
+    this.#forwarding.open.cancelAll(reason);
   }
 
   // --- rounds ----------------------------------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
     }
     const refusal = this.#table.places.keep(this, this.#size);
     if (refusal !== undefined) {
-      this.#forwarding.failAll(refusal);
+      this.#forwarding.open.failAll(refusal);
       return;
     }
     this.#phase = 'parked';
@@ -323,7 +323,7 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
     const refusal = access === undefined ? undefined : this.#forwarding.refusal(method, params, view, access);
     if (refusal !== undefined) {
       refuse(waiter, refusal);
-      this.#forwarding.cancelAll('its caller may not make it any more');
+      this.#forwarding.open.cancelAll('its caller may not make it any more');
       return;
     }
     if (this.#phase !== 'parked') {
@@ -388,7 +388,7 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
     this.#waiters.splice(index, 1);
     if (isGivenAway) this.#forwarding.open.giveAway();
     if (this.#waiters.length > 0 || this.#phase === 'parked') return true;
-    if (this.#begun.repeated === undefined || isGivenAway) this.#forwarding.cancelAll(reason); // M3
+    if (this.#begun.repeated === undefined || isGivenAway) this.#forwarding.open.cancelAll(reason); // M3
     else this.#cancelLater(reason);
     return true;
   }
@@ -397,13 +397,13 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
   #cancelLater(reason: string): void {
     this.#leaving?.cancel();
     this.#leaving = this.#table.host.wheel.schedule(repeatMs, () => {
-      if (this.#waiters.length === 0 && this.isRunning) this.#forwarding.cancelAll(reason);
+      if (this.#waiters.length === 0 && this.isRunning) this.#forwarding.open.cancelAll(reason);
     });
   }
 
   /** Ends the call because the gateway stops; it cannot be continued. */
   abandon(reason: string): void {
-    this.#forwarding.cancelAll(reason);
+    this.#forwarding.open.cancelAll(reason);
   }
 
   /** Its worker stops, and another one continues it, unless it is a script. */

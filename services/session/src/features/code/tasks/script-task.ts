@@ -146,12 +146,12 @@ export class ScriptTask<Stream extends CallStream = CallStream> implements CallS
   }
 
   cancel(reason: string): void {
-    this.#forwarding.cancelAll(reason);
+    this.#forwarding.open.cancelAll(reason);
   }
 
   /** It ends, since its worker stops or its session is at another one. */
   lose(): void {
-    this.#forwarding.failAll(fault('code.lost'));
+    this.#forwarding.open.failAll(fault('code.lost'));
   }
 
   /** A task of a server that the script awaits has progressed. */
