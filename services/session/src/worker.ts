@@ -190,7 +190,7 @@ export class SessionWorker {
       inUse: () =>
         new Set([
           ...this.#sessions.held.values().map(({ session }) => this.#callers.placeOf(session.caller)),
-          ...this.#stateless.listenedTo,
+          ...this.#stateless.listeners.places,
         ]),
     });
   }
@@ -292,7 +292,9 @@ export class SessionWorker {
         for (const { session } of this.#sessions.held.values())
           if (this.#callers.placeOf(session.caller) === place)
             session.listsChanged(changesFor(session.declared, this.#callers.sightOf(session.sight.asking)));
-        this.#stateless.listsChanged(place, (declared, caller) => changesFor(declared, this.#callers.sightOf(caller)));
+        this.#stateless.listeners.listsChanged(place, (declared, caller) =>
+          changesFor(declared, this.#callers.sightOf(caller)),
+        );
       },
       sightsInUse: () => new Set(this.#readers.flatMap(({ sight }) => this.#callers.sightOf(sight.asking)?.name ?? [])),
       maxPreparedLength: () => this.#config.limits.maxPreparedListBytes,
@@ -328,7 +330,7 @@ export class SessionWorker {
         }
         this.#features.hear(notice);
         for (const { session } of this.#sessions.held.values()) session.hear(notice);
-        this.#stateless.hear(notice);
+        this.#stateless.listeners.hear(notice);
       }),
     ];
     await this.#ownership.start();
@@ -355,7 +357,7 @@ export class SessionWorker {
     this.#offers.adaptersChanged(servers);
     for (const server of servers) {
       for (const { session } of this.#sessions.held.values()) session.adaptersChanged(server, hasGap);
-      this.#stateless.adaptersChanged(server, hasGap);
+      this.#stateless.listeners.adaptersChanged(server, hasGap);
     }
   }
 
@@ -364,7 +366,7 @@ export class SessionWorker {
     readonly sight: Pick<Session['sight'], 'asking' | 'view'>;
     readonly listsChanged: Session['listsChanged'];
   }[] {
-    const listeners = this.#stateless.readers.map((listener) => ({
+    const listeners = this.#stateless.listeners.all.map((listener) => ({
       sight: listener,
       listsChanged: (kinds: readonly ChangeKind[]) => listener.listsChanged(kinds),
     }));

@@ -57,7 +57,7 @@ describe('a subscription', () => {
     await pass();
     test.asked[0]?.reply({ kind: 'result', result: {} });
     await pass();
-    test.requests.adaptersChanged(parseServerName('up'), true);
+    test.requests.listeners.adaptersChanged(parseServerName('up'), true);
     await pass();
     const updates = (): unknown[] =>
       sent.frames.flatMap((frame) =>

@@ -105,7 +105,7 @@ export class RequestsUnderTest {
       wheel,
       log,
       changed: (changed, hasGap) => {
-        for (const server of changed) this.requests.adaptersChanged(server, hasGap);
+        for (const server of changed) this.requests.listeners.adaptersChanged(server, hasGap);
       },
       workersChanged: () => undefined,
       reaching: (_server, workers) => workers,

@@ -25,8 +25,6 @@ import {
   type ListKind,
   type ListMethod,
   type ModernControl,
-  type ServerName,
-  type ServerNotice,
   type SessionKey,
   type WorkerId,
 } from '@omnibus/protocol';
@@ -40,7 +38,6 @@ import type { OfferRequest } from '../views/offers.ts';
 import { discovery, modernList, modernResult } from '../dialect/modern/encode.ts';
 import { modernDialect } from '../dialect/modern/dialect.ts';
 import { serverFeatures } from '../dialect/servers.ts';
-import type { Place } from '../views/place.ts';
 import { fetchWithin } from './fetched-results.ts';
 import { StatelessCalls } from './calls.ts';
 import { LegacyTasks } from './legacy-tasks.ts';
@@ -62,8 +59,7 @@ import { RecentClients, type RecentClient } from './recent-clients.ts';
 import { Places } from './places.ts';
 import { doubtOf } from './wanted.ts';
 import { KeptCalls } from './kept-calls.ts';
-import type { Listener } from './listener.ts';
-import type { ChangesFor, StatelessHost } from './stateless-host.ts';
+import type { StatelessHost } from './stateless-host.ts';
 
 /** Requests that arrive here after their client's disconnection, which happens only when messages overtake each other on the bus. */
 const maxGone = 1_000;
@@ -79,7 +75,8 @@ export class StatelessRequests {
   readonly #places: Places;
   readonly #calls: StatelessCalls;
   readonly #tasks: LegacyTasks;
-  readonly #listeners: Listeners;
+  /** The open subscriptions. */
+  readonly listeners: Listeners;
   readonly #linkedResources = new LinkedResourcesOfClients();
   readonly #clients = new RecentClients();
   readonly #gone = new Set<SessionKey>();
@@ -103,12 +100,12 @@ export class StatelessRequests {
       linkedResources: this.#linkedResources,
     });
     this.#tasks = new LegacyTasks(host, worker, keptCalls);
-    this.#listeners = new Listeners(host);
+    this.listeners = new Listeners(host);
     host.metrics.beforeScrape(() => {
       host.metrics.requestsWithoutSession.set(this.#places.taken);
       host.metrics.keptCalls.set(keptCalls.size);
       host.metrics.keptBytes.set(keptCalls.bytes);
-      host.metrics.listeners.set(this.#listeners.size);
+      host.metrics.listeners.set(this.listeners.size);
     });
   }
 
@@ -134,7 +131,7 @@ export class StatelessRequests {
     this.#isStopping = true;
     const [anybodys, ours] = this.#subscriptions;
     await anybodys?.drain();
-    this.#listeners.endAll();
+    this.listeners.endAll();
     const { isShared } = this.#host.bus;
     const endsAt = performance.now() + limitMs;
     // Where edges are other processes, they serve on and lead clients back to calls that are parked here.
@@ -163,38 +160,16 @@ export class StatelessRequests {
     return this.#clients.list(performance.now());
   }
 
-  /** The places of the open subscriptions. */
-  get listenedTo(): readonly Place[] {
-    return this.#listeners.places;
-  }
-
-  /** The open subscriptions. */
-  get readers(): readonly Listener[] {
-    return this.#listeners.all;
-  }
-
-  listsChanged(place: Place, changesFor: ChangesFor): void {
-    this.#listeners.listsChanged(place, changesFor);
-  }
-
-  adaptersChanged(server: ServerName, hasGap: boolean): void {
-    this.#listeners.adaptersChanged(server, hasGap);
-  }
-
   /** Ends what callers may not reach any more. */
   barred(barrier: Barrier): void {
     this.#calls.barred(barrier);
     this.#tasks.barred(barrier);
-    this.#listeners.barred(barrier);
-  }
-
-  hear(notice: ServerNotice): void {
-    this.#listeners.hear(notice);
+    this.listeners.barred(barrier);
   }
 
   #holds(key: SessionKey): boolean {
     if (this.#waiting.has(key)) this.#waiting.set(key, this.#host.bus.reconnects);
-    return this.#waiting.has(key) || this.#listeners.has(key) || this.#calls.waits(key) || this.#tasks.waits(key);
+    return this.#waiting.has(key) || this.listeners.has(key) || this.#calls.waits(key) || this.#tasks.waits(key);
   }
 
   #notBegun(keys: readonly SessionKey[]): Pick<HeldRequests, 'notBegun'> {
@@ -205,7 +180,7 @@ export class StatelessRequests {
   #closed({ key, reason, worker }: ModernControl): void {
     if (
       this.#waiting.delete(key) ||
-      this.#listeners.close(key) ||
+      this.listeners.close(key) ||
       // With a worker's name, the edge has given the request to another one, which continues the call.
       this.#calls.closed(key, reason, worker !== undefined) ||
       this.#tasks.closed(key, reason) ||
@@ -338,7 +313,7 @@ export class StatelessRequests {
       case 'subscriptions/listen': {
         const linked = this.#linkedResources.of(waiter.command.caller);
         if (isUnrouted(method, params, view, () => linked) && this.#receiveLater(waiter, { isNamed: true })) return;
-        const refusal = this.#listeners.listen(waiter, view, linked);
+        const refusal = this.listeners.listen(waiter, view, linked);
         if (refusal !== undefined) this.#deny(waiter, refusal);
         return;
       }
