@@ -191,7 +191,7 @@ export class AdapterUnderTest implements AsyncDisposable {
   }
 
   get record(): CatalogRecord {
-    return this.adapter.record;
+    return this.adapter.catalog.record;
   }
 
   get tools(): readonly string[] {

@@ -3,7 +3,6 @@ import { subjects, type Bus, type Subscription } from '@omnibus/bus';
 import {
   mannerOf,
   extensionsFor,
-  type CatalogRecord,
   type ControlCommand,
   type ExchangeContext,
   type ExchangeId,
@@ -51,7 +50,8 @@ export class Adapter {
   readonly calls: Calls;
   readonly #features: Features;
   readonly #questions: QuestionRelay;
-  readonly #catalog: CatalogPublisher;
+  /** The server's record. */
+  readonly catalog: CatalogPublisher;
   readonly #words: ServerWords;
   readonly #slumber: Slumber | undefined;
   /** Subscriptions for cancellations and the like. */
@@ -65,7 +65,7 @@ export class Adapter {
     this.#options = options;
     const { server, config, wheel, log, metrics, bus } = options;
     this.#questions = new QuestionRelay({ bus, server, wheel });
-    this.#catalog = this.#createCatalog();
+    this.catalog = this.#createCatalog();
     this.#features = this.#createFeatures();
     this.#questions.join(this.#features.checks);
     this.#words = new ServerWords({
@@ -73,7 +73,7 @@ export class Adapter {
       server,
       log,
       metrics,
-      catalog: this.#catalog,
+      catalog: this.catalog,
       questions: this.#questions,
       hears: this.#features.hears,
       base: () => this.#connection,
@@ -92,7 +92,7 @@ export class Adapter {
       log,
       isWaitedFor: options.isWaitedFor,
       meter: metrics.upstream.callMeter(server),
-      catalog: this.#catalog,
+      catalog: this.catalog,
       questions: this.#questions,
       pool: this.#pool,
       dropped: () => metrics.dropped('log_storm'),
@@ -103,7 +103,7 @@ export class Adapter {
 
   /** The server's own schema of a tool: its requests have the server's names of arguments. */
   #inputSchema(name: string, principal: Principal): JsonObject | undefined {
-    const tool = this.#catalog.tool(name, principal);
+    const tool = this.catalog.tool(name, principal);
     return tool === undefined ? undefined : (sourceOf(tool).inputSchema as JsonObject);
   }
 
@@ -161,7 +161,7 @@ export class Adapter {
         wheel,
         log,
         metrics,
-        catalog: this.#catalog,
+        catalog: this.catalog,
         questions: this.#questions,
         pool: () => this.#pool,
         connections: () => this.#connections,
@@ -178,14 +178,14 @@ export class Adapter {
         ready: (introduction) => this.#guard(this.#becomeReady(introduction)),
         lost: (problem, trouble, _isResting, isDoubted) =>
           this.#guard(
-            (isDoubted ? this.#catalog.doubted(problem) : this.#catalog.lost(problem, trouble)).then(this.#settled),
+            (isDoubted ? this.catalog.doubted(problem) : this.catalog.lost(problem, trouble)).then(this.#settled),
           ),
-        stammered: (problem) => this.#guard(this.#catalog.stammered(problem)),
+        stammered: (problem) => this.#guard(this.catalog.stammered(problem)),
         notification: (method, params, audience) => this.#words.hear(this.#connection, method, params, audience),
         askedUnnamed: () => undefined,
         strayProgress: (progress) => this.#features.strayProgress(this.#connection, progress),
         missed: () => {
-          this.#catalog.missed();
+          this.catalog.missed();
           this.#features.missed(this.#connection);
         },
       },
@@ -215,9 +215,9 @@ export class Adapter {
   /** The extensions of a caller for a server of an older era. Servers with pages declare none; what they list, or list to such a caller, shows them. */
   #extensionsOf({ capabilities }: ExchangeContext, isForced: boolean): JsonObject | undefined {
     if (this.#options.config.isolation === 'shared') return undefined;
-    const extensions = extensionsFor(capabilities, this.record.capabilities, false);
+    const extensions = extensionsFor(capabilities, this.catalog.record.capabilities, false);
     if (Object.keys(extensions).length === 0) return undefined;
-    return isForced || this.#catalog.caresFor(capabilities) ? extensions : undefined;
+    return isForced || this.catalog.caresFor(capabilities) ? extensions : undefined;
   }
 
   /** Makes a connection for single callers. */
@@ -228,7 +228,7 @@ export class Adapter {
       greeted: (introduction, ask) => this.#features.greeted(connection, introduction, ask),
       ready: (introduction) => {
         this.#features.opened(connection);
-        this.#catalog.offers.opened(connection, introduction);
+        this.catalog.offers.opened(connection, introduction);
         changed(true);
       },
       lost: (problem, _trouble, isResting) => {
@@ -242,11 +242,11 @@ export class Adapter {
       askedUnnamed: () => this.#pool.asksUnnamed(),
       strayProgress: (progress) => this.#features.strayProgress(connection, progress),
       missed: () => {
-        this.#catalog.announcedTo(connection);
+        this.catalog.announcedTo(connection);
         this.#features.missed(connection);
       },
     });
-    this.#catalog.offers.join(connection, made);
+    this.catalog.offers.join(connection, made);
     return connection;
   }
 
@@ -258,14 +258,14 @@ export class Adapter {
       this.#connection.reconnect('a user has signed in', true);
     // The user's connections have earlier credentials, or none. The server itself refuses a user without credentials.
     if (of === 'user') this.#pool.renewFor(principal, 'its user has signed in', isInUse);
-    this.#catalog.owners?.changed(principal);
+    this.catalog.owners?.changed(principal);
     this.#features.userChanged(principal);
   }
 
   /** A directory has removed a user, and another person may get the name. */
   userGone(principal: Principal): void {
     this.#pool.endFor(principal);
-    this.#catalog.owners?.forget(principal);
+    this.catalog.owners?.forget(principal);
   }
 
   /** Resolves when its programs have ended. */
@@ -273,18 +273,9 @@ export class Adapter {
     return this.#gone.promise;
   }
 
-  get record(): CatalogRecord {
-    return this.#catalog.record;
-  }
-
-  /** Users that have to sign in first, of those that came. */
-  get waiting(): number {
-    return this.#catalog.waiting;
-  }
-
   async start(): Promise<void> {
     const { bus, server, before } = this.#options;
-    await this.#catalog.open(bus, before?.record);
+    await this.catalog.open(bus, before?.catalog.record);
     await this.#features.start();
     // Starts before calls can come, since they wait for the connection (C4).
     this.#connection.start();
@@ -295,26 +286,6 @@ export class Adapter {
   held(exchanges: readonly ExchangeId[]): ExchangeId[] {
     this.#questions.askAgain(exchanges);
     return this.calls.held(exchanges);
-  }
-
-  /** From now on another adapter writes the server's record. */
-  retire(): void {
-    this.#catalog.retire();
-  }
-
-  /** The server was removed from the configuration. */
-  async forget(): Promise<void> {
-    await this.#catalog.remove();
-  }
-
-  /** The worker is leaving. */
-  async leave(): Promise<void> {
-    await this.#catalog.leave();
-  }
-
-  /** Publishes the record again, since others may have taken this worker for gone. */
-  async sayAgain(): Promise<void> {
-    await this.#catalog.sayAgain();
   }
 
   /** Lets running calls end within the limit, and closes the connections. No new calls come any more. */
@@ -362,8 +333,8 @@ export class Adapter {
         this.forgetSession(command.session);
         return;
       case 'wanted':
-        this.#catalog.wanted();
-        if (command.caller !== undefined && this.#catalog.offers.want(command.caller)) this.#slumber?.used();
+        this.catalog.wanted();
+        if (command.caller !== undefined && this.catalog.offers.want(command.caller)) this.#slumber?.used();
         return;
       default:
         this.#features.control(command);
@@ -400,8 +371,8 @@ export class Adapter {
   }
 
   async #becomeReady(introduction: ServerIntroduction): Promise<void> {
-    await this.#catalog.introduce(introduction);
-    const { revision, lists } = this.record;
+    await this.catalog.introduce(introduction);
+    const { revision, lists } = this.catalog.record;
     this.#options.log.info({ revision, tools: lists.tools.length }, 'server is up');
     this.#features.opened(this.#connection);
     this.#slumber?.begin();

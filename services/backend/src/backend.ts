@@ -93,7 +93,7 @@ export class Backend {
         reconnects: options.bus.reconnects,
       }),
       returned: () => {
-        for (const { adapter } of this.#served.values()) void adapter.sayAgain();
+        for (const { adapter } of this.#served.values()) void adapter.catalog.sayAgain();
       },
     });
     this.#leases = new SessionLeases({
@@ -110,7 +110,7 @@ export class Backend {
     });
     options.metrics.beforeScrape(() => {
       for (const { adapter } of this.#served.values())
-        options.metrics.upstream.load(adapter.record.server, adapter.load);
+        options.metrics.upstream.load(adapter.catalog.record.server, adapter.load);
     });
   }
 
@@ -139,7 +139,7 @@ export class Backend {
   }
 
   get records(): readonly CatalogRecord[] {
-    return [...this.#served.values()].map(({ adapter }) => adapter.record);
+    return [...this.#served.values()].map(({ adapter }) => adapter.catalog.record);
   }
 
   /** The name of this worker in its signs of life. */
@@ -155,7 +155,7 @@ export class Backend {
   /** The load of each server, for administrators. */
   get loads(): readonly ServerLoad[] {
     return [...this.#served.values()].map(({ adapter }) => {
-      const { record } = adapter;
+      const { record } = adapter.catalog;
       const { lastWords: last, reason, strays } = this.#means.diaryOf(record.server);
       const repairs = this.#means.repairsOf(record.server).rows;
       const lastWords = record.status === 'up' ? last : reason;
@@ -170,7 +170,7 @@ export class Backend {
 
   /** Number of users so far that must sign in before a server shows them its lists. */
   waitingFor(server: ServerName): number {
-    return this.#served.get(server)?.adapter.waiting ?? 0;
+    return this.#served.get(server)?.adapter.catalog.waiting ?? 0;
   }
 
   /** Applies a changed configuration; servers that did not change are not touched. Resolves when it is in force; calls that previous adapters have begun go on. */
@@ -209,7 +209,7 @@ export class Backend {
     await Promise.all(
       served.map(([, { adapter, inlet }]) =>
         this.#stopping(async () => {
-          await adapter.leave();
+          await adapter.catalog.leave();
           await inlet.drain();
           await adapter.stop(this.#config.timeouts.drain);
           inlet.leave(adapter);
@@ -277,7 +277,7 @@ export class Backend {
     inlet.turnTo(adapter);
     if (before === undefined) await inlet.open(bus, server, this.#worker);
     else {
-      before.adapter.retire();
+      before.adapter.catalog.retire();
       this.#letLeave(before.adapter.stop(this.#config.timeouts.drain).then(() => inlet.leave(before.adapter)));
     }
     // Sessions send their subscriptions and levels again: the previous adapter took them with it, also that of a server that was removed and is back.
@@ -317,7 +317,7 @@ export class Backend {
     for (const feature of this.#features) feature.forget?.(parseServerName(name));
     this.#means.forget(parseServerName(name));
     await served.inlet.drain();
-    await served.adapter.forget();
+    await served.adapter.catalog.remove();
     this.#letLeave(
       served.adapter.stop(this.#config.timeouts.drain).then(() => {
         served.inlet.leave(served.adapter);

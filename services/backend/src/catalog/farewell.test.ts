@@ -45,7 +45,7 @@ it('a list that comes while the worker writes that it leaves does not take that 
   await vi.waitUntil(() => answer !== undefined);
   const full = Promise.withResolvers<void>();
   room = full.promise;
-  const left = it.adapter.leave();
+  const left = it.adapter.catalog.leave();
   await vi.waitUntil(() => written.at(-1)?.hasLeft === true);
   answer?.();
   await vi.waitUntil(() => written.at(-1)?.lists.tools.length === 2);
