@@ -1,7 +1,6 @@
 export type { Audit, AuditEvent, Named, Outcome, Weight, Who } from './event.ts';
 export { readCheckpoint, readCheckpointKey } from './checkpoint.ts';
 export type { Checkpoint, CheckpointKey } from './checkpoint.ts';
-export { isPointer } from './redaction.ts';
 export type { RecordingRule } from './redaction.ts';
 export type { Sink } from './sink.ts';
 export { recordFilter } from './search/filter.ts';

@@ -61,10 +61,6 @@ function stepsOf(pointer: string): string[] {
     .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-export function isPointer(text: string): boolean {
-  return text === '' || /^(\/([^~/]|~[01])*)+$/.test(text);
-}
-
 export class Recorder {
   readonly #places: Branch;
   readonly #key: Buffer | undefined;

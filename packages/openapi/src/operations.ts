@@ -37,7 +37,6 @@ export interface Operations {
   readonly tools: readonly Tool[];
   readonly plans: ReadonlyMap<string, OperationPlan>;
   readonly leftOut: readonly LeftOut[];
-  readonly schemes: ReadonlyMap<string, SchemePlan>;
 }
 
 interface Found {
@@ -80,7 +79,7 @@ export async function operationsOf(document: OpenApiDocument, selection: Selecti
       leftOut.push({ name: each.name, problem: error.message });
     }
   }
-  return { tools, plans, leftOut, schemes };
+  return { tools, plans, leftOut };
 }
 
 function find({ root, refs }: OpenApiDocument, leftOut: LeftOut[]): Found[] {

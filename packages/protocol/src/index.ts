@@ -198,7 +198,6 @@ export type { ChangeKind, ExchangeMethod, ListKind, ListMethod, LogLevel } from 
 export {
   clientMethods,
   inputCapabilities,
-  isCarriedMethod,
   isExtensionTaskMethod,
   isInputMethod,
   isSessionTaskMethod,

@@ -239,11 +239,6 @@ export function isInputMethod(method: unknown): method is InputMethod {
   return typeof method === 'string' && rows.get(method)?.by === 'server';
 }
 
-/** Whether a method is forwarded to one server, in any revision. */
-export function isCarriedMethod(method: string): method is CarriedMethod {
-  return rows.get(method)?.isCarried === true;
-}
-
 export function isSessionTaskMethod(method: string): method is SessionTaskMethod {
   const row = rows.get(method);
   return row?.about === 'task' && row.eras.includes('legacy');

@@ -323,7 +323,6 @@ export class Interactions {
         formToken: secrets.formToken(uid),
         clientName: client?.clientName,
         clientId,
-        redirectUri,
         redirectHost: answerPlace(params),
         isOnThisComputer: isLoopback(redirectUri),
         isAddress: clientId.startsWith('https://'),

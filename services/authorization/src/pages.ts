@@ -110,7 +110,6 @@ export interface ConsentPage {
   readonly formToken: string;
   readonly clientName: string | undefined;
   readonly clientId: string;
-  readonly redirectUri: string;
   readonly redirectHost: string;
   readonly isOnThisComputer: boolean;
   readonly isAddress: boolean;
