@@ -5,6 +5,7 @@
 import { hash } from 'node:crypto';
 import {
   fault,
+  keyIssuer,
   type BlockKind,
   type BlockRecord,
   type Facts,
@@ -14,9 +15,6 @@ import {
 import type { Bus, KeyValue, Watch } from './bus.ts';
 import { deleteUnchanged, Room } from './room.ts';
 import { blocksBucket } from './subjects.ts';
-
-/** The issuer of API keys (`identity/api-keys.ts`). */
-const keyIssuer = 'omnibus:keys';
 
 /** Time after which an ended record is removed. */
 const endedMs = 10 * 60_000;

@@ -2,7 +2,7 @@
  * Whether every client can compile a schema, as far as a look at it shows. Compiling takes milliseconds, and a list has thousands of schemas, so only a schema that is
  * not plain is compiled.
  */
-import { isObject, numberOf, type JsonObject } from '@omnibus/protocol';
+import { isObject, isPattern, numberOf, type JsonObject } from '@omnibus/protocol';
 
 type Check = (value: unknown, root: JsonObject) => boolean;
 
@@ -68,12 +68,4 @@ function leadsSomewhere(reference: unknown, root: JsonObject): boolean {
     found = found[step];
   }
   return (isObject(found) && !Object.hasOwn(found, '$ref')) || typeof found === 'boolean';
-}
-
-function isPattern(pattern: string): boolean {
-  try {
-    return new RegExp(pattern, 'u') instanceof RegExp;
-  } catch {
-    return false;
-  }
 }

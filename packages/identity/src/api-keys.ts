@@ -1,14 +1,11 @@
 /** Authentication of callers by API keys. The file is followed: a key that is removed from it, is revoked or expires is refused from then on. */
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { fault, printable, type EndpointName } from '@omnibus/protocol';
+import { fault, keyIssuer, printable, type EndpointName } from '@omnibus/protocol';
 import { factsWithoutToken, type Facts, type Verdict } from './facts.ts';
 import { followFiles } from './follow-files.ts';
 import { parseKeys, type KeyRecord, type ToolProblem } from './key-file.ts';
 import { unwrittenProblem } from './secret-yaml.ts';
-
-/** The issuer of all keys: the gateway itself vouches for the subject of a key. */
-const keyIssuer = 'omnibus:keys';
 
 export interface ApiKeysObserver {
   /** Called when the file has changed, and other keys are valid. */

@@ -1,4 +1,5 @@
 /** Rights to decide calls that wait for approvers (`ask` under `access`): at the admin port, and in an MCP client. */
+import { keyIssuer } from '@omnibus/protocol';
 import type { Facts } from './facts.ts';
 
 const decidingRoles = ['approver', 'operator', 'admin'] as const;
@@ -7,7 +8,7 @@ const decidingRoles = ['approver', 'operator', 'admin'] as const;
 type RoleLists = Readonly<Record<(typeof decidingRoles)[number], readonly string[]>>;
 
 /** The issuers that name callers again in each tenant: API keys, and a proxy that names tenants. Another issuer gives a subject once. */
-const namingPerTenant: readonly string[] = ['omnibus:keys', 'omnibus:proxy'];
+const namingPerTenant: readonly string[] = [keyIssuer, 'omnibus:proxy'];
 
 /**
  * Whether a list, such as that of a role, names a caller. An agent that acts for a user is not that user. Two tenants may have groups of the same name,
@@ -16,7 +17,7 @@ const namingPerTenant: readonly string[] = ['omnibus:keys', 'omnibus:proxy'];
 export function isNamed(facts: Facts, list: readonly string[]): boolean {
   const { issuer, subject, tenant, actors } = facts;
   if (actors.length > 0 || (tenant !== undefined && namingPerTenant.includes(issuer))) return false;
-  const key = issuer === 'omnibus:keys' ? [`key:${subject}`] : [];
+  const key = issuer === keyIssuer ? [`key:${subject}`] : [];
   const names = new Set([`${issuer}|${subject}`, ...(tenant === undefined ? [...key, ...groupNames(facts)] : [])]);
   return list.some((who) => names.has(who));
 }

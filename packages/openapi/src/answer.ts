@@ -1,6 +1,6 @@
 /** The answer of an API as the result of a tool, in words that a model can act on. */
 import { STATUS_CODES } from 'node:http';
-import { isObject, printable, readJson, type JsonObject, type Limits } from '@omnibus/protocol';
+import { isObject, mediaTypeOf, printable, readJson, type JsonObject, type Limits } from '@omnibus/protocol';
 import type { OperationPlan, SchemePlan } from './plan.ts';
 
 export interface ApiAnswer {
@@ -40,7 +40,7 @@ export function resultOf(answer: ApiAnswer, context: AnswerContext): ToolResult 
 }
 
 function success({ status, headers, body }: ApiAnswer, { plan, address, limits }: AnswerContext): ToolResult {
-  const type = mediaTypeOf(headers);
+  const type = mediaTypeOf(headers['content-type']);
   const next = nextPage(headers, plan);
   const more = next === undefined ? [] : [{ type: 'text', text: next }];
   const lacking = plan.answer === undefined ? {} : { structuredContent: {} };
@@ -97,7 +97,7 @@ function utf8(body: Buffer): string | undefined {
 function refusal({ status, headers, body }: ApiAnswer, context: AnswerContext): ToolResult {
   const { plan } = context;
   const waitMs = status === 429 || status === 503 ? waitOf(headers, context.now()) : undefined;
-  const said = isText(mediaTypeOf(headers)) ? printedBody(body) : '';
+  const said = isText(mediaTypeOf(headers['content-type'])) ? printedBody(body) : '';
   const lines = [
     `HTTP ${status} ${wordOf(status)} from ${plan.method} ${printable(plan.path, 300)}.`,
     ...adviceFor(status, waitMs, context),
@@ -156,15 +156,6 @@ function nextPage({ link }: ApiAnswer['headers'], { parameters }: OperationPlan)
   });
   if (given.length === 0) return undefined;
   return `There are more. For the next page call this tool again with: ${JSON.stringify(Object.fromEntries(given))}`;
-}
-
-function mediaTypeOf({ 'content-type': said }: ApiAnswer['headers']): string {
-  return (
-    String(said ?? '')
-      .split(';', 1)[0]
-      ?.trim()
-      .toLowerCase() ?? ''
-  );
 }
 
 function wordOf(status: number): string {

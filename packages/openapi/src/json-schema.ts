@@ -5,7 +5,7 @@
  * For arguments the schema keeps its rules. For answers only the shape stays (types, each of which may be null, members and items): services deviate from
  * their documents, and a client refuses an answer that breaks a rule.
  */
-import { isObject, isRawNumber, type JsonObject } from '@omnibus/protocol';
+import { isObject, isPattern, isRawNumber, type JsonObject } from '@omnibus/protocol';
 import type { OpenApiDocument } from './document.ts';
 
 export type Purpose = 'arguments' | 'answer';
@@ -196,13 +196,4 @@ export class SchemaWriter {
 
 function isNumber(value: unknown): boolean {
   return typeof value === 'number' || isRawNumber(value);
-}
-
-/** Whether JavaScript knows the pattern: documents have those of other languages too. */
-function isPattern(pattern: string): boolean {
-  try {
-    return new RegExp(pattern, 'u') instanceof RegExp;
-  } catch {
-    return false;
-  }
 }

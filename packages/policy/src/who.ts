@@ -1,5 +1,14 @@
 /** The callers of a rule, as the configuration writes them, and whether one of them matches. */
-import { claimIn, claimProblem, starred, whoProblem, withIssuer, type Actor, type Facts } from '@omnibus/protocol';
+import {
+  claimIn,
+  claimProblem,
+  keyIssuer,
+  starred,
+  whoProblem,
+  withIssuer,
+  type Actor,
+  type Facts,
+} from '@omnibus/protocol';
 
 /** A text, or a list of which one must match. */
 type Texts = string | readonly string[];
@@ -34,9 +43,6 @@ export type Who = string | WhoParts | readonly (string | WhoParts)[];
 export type WhoFacts = Facts | undefined;
 
 export type WhoTest = (facts: WhoFacts) => boolean;
-
-/** The issuer of API keys (`identity/api-keys.ts`). */
-const keyIssuer = 'omnibus:keys';
 
 /**
  * @param isAgainst whether a match counts against the caller, as in a rule that denies: of a chain of agents, one match is enough then.

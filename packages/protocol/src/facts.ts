@@ -1,6 +1,9 @@
 /** The proven facts about a caller, as the edge passes them to the code that decides about access. */
 import type { Principal, WorkerId } from './ids.ts';
 
+/** The issuer of API keys: the gateway itself vouches for the subject of a key. */
+export const keyIssuer = 'omnibus:keys';
+
 /** The identity of a user or program: exact texts, compared as they are. */
 export interface Subject {
   /** The party that vouches for the name: the issuer of a token, or a constant of ours for other kinds of authentication. */

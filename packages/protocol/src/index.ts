@@ -1,4 +1,4 @@
-export type { Actor, Facts, Subject } from './facts.ts';
+export { keyIssuer, type Actor, type Facts, type Subject } from './facts.ts';
 export { plainVariables } from './plain-variables.ts';
 export {
   argumentFor,
@@ -44,6 +44,8 @@ export type {
 export { definedKinds } from './approved-definitions.ts';
 export type { ApprovedDefinitions, DefinedKind } from './approved-definitions.ts';
 export { canonical } from './canonical.ts';
+export { mediaTypeOf } from './media-type.ts';
+export { isPattern } from './pattern.ts';
 export { holdsRawNumbers, isRawNumber, isRounded, numberOf, parseJson } from './exact-numbers.ts';
 export type { JsonNumber, RawNumber } from './exact-numbers.ts';
 export {

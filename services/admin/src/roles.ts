@@ -1,5 +1,6 @@
 /** Rights at the admin port: a table of acts with the required roles, and the configuration's lists of callers with each role. */
 import { groupNames, isNamed, type Facts } from '@omnibus/identity';
+import { keyIssuer } from '@omnibus/protocol';
 import type { AdminAct } from '@omnibus/telemetry';
 
 /** The person that sent a request. */
@@ -91,7 +92,7 @@ export function mayDoForTenant(act: AdminAct): boolean {
 }
 
 function namesOf({ issuer, subject }: Facts): string[] {
-  return [`${issuer}|${subject}`, ...(issuer === 'omnibus:keys' ? [`key:${subject}`] : [])];
+  return [`${issuer}|${subject}`, ...(issuer === keyIssuer ? [`key:${subject}`] : [])];
 }
 
 /**

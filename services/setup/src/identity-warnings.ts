@@ -1,6 +1,7 @@
 /** Finds options of `auth`, and tenants, that name impossible callers, or missing things: nothing fails, and no caller is admitted. */
 import { enabledServers, hasTenants, type Config } from '@omnibus/config';
 import { compileSelector } from '@omnibus/policy';
+import { keyIssuer } from '@omnibus/protocol';
 import { issuerWarnings, type IdentityWarning } from './issuer-warnings.ts';
 
 type Ways = Exclude<NonNullable<Config['auth']>, 'none'>;
@@ -29,7 +30,7 @@ function issuersOf(
   if (kubernetes !== undefined && kubernetes.issuer === undefined) return undefined;
   return new Set([
     ...issuers.map(({ issuer }) => issuer),
-    ...(keys === undefined ? [] : ['omnibus:keys']),
+    ...(keys === undefined ? [] : [keyIssuer]),
     ...(proxy === undefined ? [] : ['omnibus:proxy']),
     ...(clientCertificates === undefined ? [] : ['omnibus:certificates']),
     ...(kubernetes?.issuer === undefined ? [] : [kubernetes.issuer]),

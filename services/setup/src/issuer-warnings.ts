@@ -1,6 +1,6 @@
 /** Finds names that several issuers may give, and that rules, roles and headers take for one. */
 import type { Config } from '@omnibus/config';
-import { isTemplate, placeholdersOf, withIssuer } from '@omnibus/protocol';
+import { isTemplate, keyIssuer, placeholdersOf, withIssuer } from '@omnibus/protocol';
 
 export interface IdentityWarning {
   /** The place in the configuration. */
@@ -10,8 +10,6 @@ export interface IdentityWarning {
 
 type Ways = Exclude<NonNullable<Config['auth']>, 'none'>;
 type Rule = NonNullable<Config['access']>['rules'][number];
-
-const keyIssuer = 'omnibus:keys';
 
 /** In words: the sources of callers' names, and whether they name groups. The operator gives API keys their groups. */
 interface Source {

@@ -11,8 +11,8 @@ import type { WantedStream } from './streams.ts';
 
 /** Survives the loss of one node, since JetStream needs a majority of the replicas (NATS, JetStream clustering). */
 export const clusterReplicas = 3;
-/** JetStream's "stream not found" and "stream name already in use with a different configuration". */
-const [streamMissing, nameInUse] = [10_059, 10_058];
+/** JetStream's "stream not found", "no message found" and "stream name already in use with a different configuration". */
+const [streamMissing, messageMissing, nameInUse] = [10_059, 10_037, 10_058];
 /** JetStream's "replicas > 1 not supported in non-clustered mode". */
 const notClustered = 10_074;
 /** JetStream's "insufficient resources" and "no suitable peers for placement", and that there is no cluster. */
@@ -42,6 +42,10 @@ export function isRefused(error: unknown): boolean {
 
 export function isStreamMissing(error: unknown): boolean {
   return error instanceof JetStreamApiError && error.code === streamMissing;
+}
+
+export function isMessageMissing(error: unknown): boolean {
+  return error instanceof JetStreamApiError && error.code === messageMissing;
 }
 
 /** What an operator must do about a stream that is missing. */

@@ -2,19 +2,15 @@
  * Journals on JetStream: a stream that captures the subjects. Entries are read one by one, which needs no consumer and so costs the server nothing when
  * thousands of streams are read because a worker is gone.
  */
-import { JetStreamApiError } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { decode, encode } from '../codec.ts';
 import type { Bus, Journal, JournalDefinition, OnFault, Watch } from '../bus.ts';
 import { BusError } from '../errors.ts';
 import type { Shape } from '../shapes/shape.ts';
 import type { Subject } from '../subject.ts';
-import { isStreamMissing, type Streams } from './jetstream.ts';
+import { isMessageMissing, isStreamMissing, type Streams } from './jetstream.ts';
 import { nameAt, type NatsPlace } from './place.ts';
 import { journalStream } from './streams.ts';
-
-/** JetStream's "no message found". */
-const notFound = 10_037;
 
 interface Where {
   readonly connection: NatsConnection;
@@ -116,7 +112,7 @@ class NatsJournal<Entry> implements Journal<Entry> {
         await this.#where.streams.again(this.#stream);
         return undefined;
       }
-      if (error instanceof JetStreamApiError && error.code === notFound) return undefined;
+      if (isMessageMissing(error)) return undefined;
       throw error;
     }
   }

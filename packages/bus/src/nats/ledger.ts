@@ -9,13 +9,13 @@ import type { Ledger, LedgerDefinition, LedgerEntry } from '../bus.ts';
 import { BusError } from '../errors.ts';
 import { root } from '../subject.ts';
 import type { BusRole } from '../families.ts';
-import type { Streams } from './jetstream.ts';
+import { isMessageMissing, type Streams } from './jetstream.ts';
 import { busRoles } from './permissions.ts';
 import { managerOptions, nameAt, type NatsPlace } from './place.ts';
 import { ledgerStream } from './streams.ts';
 
 /** JetStream's "no message found", "wrong last sequence" and "maximum bytes exceeded". */
-const codes = { notFound: 10_037, wrongLast: [10_071, 10_164], full: [10_047, 10_077] } as const;
+const codes = { wrongLast: [10_071, 10_164], full: [10_047, 10_077] } as const;
 const answerMs = 5_000;
 
 /** Opens a ledger. Its stream is created, where it is missing and this process may; else it waits for the set-up. */
@@ -117,7 +117,7 @@ class NatsLedger implements Ledger {
     try {
       return (await this.#manager.streams.getMessage(this.#stream, which as { readonly seq: number })) ?? undefined;
     } catch (error) {
-      if (error instanceof JetStreamApiError && error.code === codes.notFound) return undefined;
+      if (isMessageMissing(error)) return undefined;
       throw error;
     }
   }

@@ -6,7 +6,7 @@
 import { JetStreamApiError, jetstream, type JetStreamClient, type StoredMsg } from '@nats-io/jetstream';
 import { headers, RequestError, TimeoutError, type NatsConnection } from '@nats-io/transport-node';
 import { BusError } from '../errors.ts';
-import { isStreamMissing, type Streams } from './jetstream.ts';
+import { isMessageMissing, isStreamMissing, type Streams } from './jetstream.ts';
 import { apiAt, managerOptions, nameAt, type NatsPlace } from './place.ts';
 import { storedSubject, streamOfBucket } from './streams.ts';
 
@@ -29,8 +29,6 @@ export interface StoreState {
 
 /** The header of marks (NATS, ADR-8). */
 const operation = 'KV-Operation';
-/** JetStream's "no message found". */
-const noMessage = 10_037;
 /** Keys that NATS takes as part of a subject. */
 const validKey = /^[-/=\w]+(?:\.[-/=\w]+)*$/;
 /** Messages that are read at the same time, and how many there have to be for that. */
@@ -155,7 +153,7 @@ export class Store {
           const found = await manager.streams.getMessage(this.stream, which);
           return found === null ? undefined : this.#entryOf(found);
         } catch (error) {
-          if (error instanceof JetStreamApiError && error.code === noMessage) return undefined;
+          if (isMessageMissing(error)) return undefined;
           if (tried >= reads.tries || !isLeaderless(error)) throw error;
           await new Promise<void>((resume) => void setTimeout(resume, reads.pauseMs).unref());
         }

@@ -2,7 +2,15 @@
 import { isIP } from 'node:net';
 import { enabledServers, type Config } from '@omnibus/config';
 import type { Target } from '@omnibus/policy';
-import { claimIn, claimProblem, whoProblem, withIssuer, type Facts, type Principal } from '@omnibus/protocol';
+import {
+  claimIn,
+  claimProblem,
+  keyIssuer,
+  whoProblem,
+  withIssuer,
+  type Facts,
+  type Principal,
+} from '@omnibus/protocol';
 import { z } from 'zod';
 
 const texts = z.union([z.string(), z.array(z.string())]).optional();
@@ -50,7 +58,7 @@ export function personOf(person: Person): Facts | undefined {
   const named = [...listOf(group), ...listOf(scope), ...listOf(client)].map((text) => withIssuer(text).issuer);
   const [issuer, subject] =
     key !== undefined
-      ? ['omnibus:keys', key]
+      ? [keyIssuer, key]
       : user !== undefined
         ? split(user)
         : [named.find((each) => each !== undefined) ?? '', agent === undefined ? 'somebody' : `agent:${agent}`];

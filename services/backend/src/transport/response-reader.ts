@@ -10,7 +10,7 @@ import type { Dispatcher } from 'undici';
 import { Pieces } from '@omnibus/collections';
 import { proxyRefused } from '@omnibus/lifecycle';
 import { insufficientScope, readChallenge, type Challenge } from '@omnibus/credentials';
-import { leastWireBytes, readAnswer, type JsonRpcId } from '@omnibus/protocol';
+import { leastWireBytes, mediaTypeOf, readAnswer, type JsonRpcId } from '@omnibus/protocol';
 import { addressRefused } from './address-rule.ts';
 import { readIncoming, type MessageLimits } from './incoming.ts';
 import { Reading, smallBytes, type ReadingShare } from './reading-budget.ts';
@@ -74,16 +74,6 @@ export const silentObserver: ResponseObserver = {
   ended: () => undefined,
   failed: () => undefined,
 };
-
-/** @returns the media type in lower case and without parameters; empty if there is none. */
-function mediaTypeOf(type: string | string[] | undefined): string {
-  return (
-    String(type ?? '')
-      .split(';')[0]
-      ?.trim()
-      .toLowerCase() ?? ''
-  );
-}
 
 const longestWaitMs = 24 * 60 * 60_000;
 

@@ -1,13 +1,13 @@
 /** `omnibus policy replay`: the recorded calls that rules about labels, and other rules that stop calls, would have stopped. */
 import { readFileSync } from 'node:fs';
-import { writersOf } from '@omnibus/audit';
+import { writersOf, type AnyRecord } from '@omnibus/audit';
 import { CommandProblem } from '@omnibus/client';
 import type { Config, GivenRole } from '@omnibus/config';
 import { isObject, objectIn, printable } from '@omnibus/protocol';
 import { parse } from 'yaml';
 import { answer, answerJson, notice, runCommand } from '../output/outcome.ts';
 import { alignColumns } from '../output/table.ts';
-import { recordsInOrder, type AnyRecord, type Lane } from '../policy/records-in-order.ts';
+import { recordsInOrder, type Lane } from '../policy/records-in-order.ts';
 import { openReplay, type Replayed } from '../policy/replay.ts';
 import { foldersOf, isFolder, linesOnBus, timeOf } from './audit.ts';
 import { needSettings } from './settings.ts';

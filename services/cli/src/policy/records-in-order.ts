@@ -1,9 +1,6 @@
 /** Audit records of several writers, read in the order of their times with one record of each in memory. */
-import { linesOfFile } from '@omnibus/audit';
+import { linesOfFile, type AnyRecord } from '@omnibus/audit';
 import { objectIn } from '@omnibus/protocol';
-
-/** A record as it was parsed. */
-export type AnyRecord = Readonly<Record<string, unknown>>;
 
 /** The files of one writer, in the order in which they were written. */
 export type Lane = readonly string[];

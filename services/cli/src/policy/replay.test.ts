@@ -2,10 +2,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { AnyRecord } from '@omnibus/audit';
 import type { Config } from '@omnibus/config';
 import { configOf } from '@omnibus/config/testing';
 import { expect, it, onTestFinished } from 'vitest';
-import { recordsInOrder, type AnyRecord } from './records-in-order.ts';
+import { recordsInOrder } from './records-in-order.ts';
 import { openReplay, type Replayed, type ReplayOptions } from './replay.ts';
 
 const servers = {

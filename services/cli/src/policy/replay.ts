@@ -2,11 +2,11 @@
  * Decides recorded calls by the rules of a configuration: which of them its `deny`, `ask` and labels would have stopped. Rights (`allow`) are left out, since
  * the calls were permitted when they were made. Records are read once, in the order of their times; conversations and rows in memory have bounds.
  */
+import type { AnyRecord } from '@omnibus/audit';
 import { enabledServers, trustedHints, type Config } from '@omnibus/config';
 import { compile, effectOf, type Policy, type Rights, type RuleSettings, type Target } from '@omnibus/policy';
 import { anonymous, type Facts, type Labels, type Principal } from '@omnibus/protocol';
 import { guardedRules } from '@omnibus/setup/rules';
-import type { AnyRecord } from './records-in-order.ts';
 
 export interface ReplayOptions {
   readonly config: Config;
