@@ -50,7 +50,6 @@ export class Grants {
     return undefined;
   }
 
-  /** All active records that fit. */
   active(fits: (record: GrantRecord) => boolean): readonly GrantRecord[] {
     return [...this.#records.values()].flatMap(({ record }) => (isActive(record) && fits(record) ? [record] : []));
   }

@@ -81,7 +81,6 @@ export class PresenceWatch<S extends Sign> {
   readonly #missing = new Map<WorkerId, { readonly sign: S; heardAt: number }>();
   /** Workers that are alive and speak another format, with the time of their last sign. */
   readonly #foreign = new Map<WorkerId, number>();
-  /** Workers that are alive. */
   #alive: readonly WorkerId[] = [];
   /** Those of `#alive` in this region; undefined when that must be computed again. */
   #near: readonly WorkerId[] | undefined;

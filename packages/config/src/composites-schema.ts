@@ -97,7 +97,6 @@ interface Reference {
   readonly text: string;
 }
 
-/** The references in a template. */
 export function* referencesIn(template: unknown): Iterable<Reference> {
   if (typeof template === 'string') {
     for (const [text, kind, name] of template.matchAll(/\{(args|steps)\.([^{}.]+)[^{}]*\}/g))

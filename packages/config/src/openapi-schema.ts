@@ -28,7 +28,6 @@ export const openapiSchema = z.union([nonEmpty.transform((document) => options.p
 
 export type OpenApiConfig = z.output<typeof options>;
 
-/** Whether a document is at an address. */
 export function isDocumentAddress(document: string): boolean {
   return /^https?:\/\//i.test(document);
 }

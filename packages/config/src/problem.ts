@@ -28,7 +28,6 @@ export function formatPath(path: Path): string {
     .join('');
 }
 
-/** By where they are. */
 export function byPlace(one: ConfigProblem, other: ConfigProblem): number {
   return one.line - other.line || one.column - other.column;
 }

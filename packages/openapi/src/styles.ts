@@ -12,7 +12,6 @@ export interface Style {
 const reserved = /%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C|3B|5B|5D)/g;
 const maxDepth = 16;
 
-/** One value as text. */
 export function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   return isRawNumber(value)

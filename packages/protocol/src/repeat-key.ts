@@ -16,7 +16,6 @@ export const repeatMs = 30_000;
 /** Long enough that a client cannot guess the key of another one. */
 const keyForm = /^[\w.:+/=-]{16,128}$/;
 
-/** A request with a key. */
 export interface KeyedRequest {
   /** The same for the same request of the same caller, key and endpoint. */
   readonly call: SessionKey;

@@ -45,7 +45,6 @@ export function claimIn(text: string): { readonly name: string; readonly value: 
   return at === -1 ? { name: '', value: '' } : { name: text.slice(0, at).trim(), value: text.slice(at + 1).trim() };
 }
 
-/** A name, with its issuer. */
 export interface IssuedName {
   /** Undefined where a name of any issuer is meant. */
   readonly issuer: string | undefined;

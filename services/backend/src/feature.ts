@@ -131,7 +131,6 @@ export interface ServerParts {
   readonly questions: QuestionRelay;
   /** The connections other than the first; it exists once the features do. */
   readonly pool: () => ConnectionPool;
-  /** All connections. */
   readonly connections: () => readonly UpstreamConnection[];
   /** Sends a request and ignores its answer. */
   readonly tell: (method: string, params: JsonObject, connection: UpstreamConnection) => Promise<unknown> | undefined;
@@ -160,7 +159,6 @@ export interface ServerFeature {
   start?(): Promise<void>;
   /** A connection is being opened, and no request was sent over it. @returns a promise that the first request must wait for. */
   greeted?(connection: UpstreamConnection, introduction: ServerIntroduction, ask: Tell): Promise<unknown> | undefined;
-  /** A connection was opened. */
   opened?(connection: UpstreamConnection): void;
   /** The server may have made unheard announcements. */
   missed?(connection: UpstreamConnection): void;

@@ -179,7 +179,6 @@ export class Edge {
     return this.#delivery.self;
   }
 
-  /** Session workers that are there or may be. */
   get sessionWorkers(): readonly WorkerId[] {
     return this.#delivery.sessionWorkers;
   }

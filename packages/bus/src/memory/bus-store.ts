@@ -6,7 +6,6 @@ export interface StoredEntry<Value> extends KeyValueEntry<Value> {
   readonly leftMs: number;
 }
 
-/** The stored values of one bucket. */
 export interface StoredBucket<Value> {
   /** The values of earlier processes, without expired and unreadable ones. The value that expires next comes first. */
   load(): readonly StoredEntry<Value>[];

@@ -1,7 +1,6 @@
 import type { Bus } from '../bus.ts';
 import type { Subject } from '../subject.ts';
 
-/** The first reply to a request. */
 export function firstReply<Request, Reply>(bus: Bus, to: Subject<Request, Reply>, request: Request): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const pending = bus.request(to, request, {

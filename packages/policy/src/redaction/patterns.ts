@@ -24,7 +24,6 @@ const builtIn: Readonly<Record<string, Replace>> = {
   key: (text, mark) => withoutPrivateKeys(text, mark).replace(tokenPattern, mark),
 };
 
-/** The patterns that have a name. */
 export const patternNames: readonly string[] = Object.keys(builtIn);
 
 /** @param text the name of a known pattern, or a pattern itself. @throws {Error} with a message for the operator when it is neither. */

@@ -61,7 +61,6 @@ export async function addKey(
   return { id: record.id, key };
 }
 
-/** There is no such key. */
 export class UnknownKey extends Error {}
 
 /**

@@ -49,7 +49,6 @@ export class Instances extends Map<string, Instance> {
     return free;
   }
 
-  /** The one that was idle for longest. */
   longestIdle(isNeeded: Judge): Instance | undefined {
     let oldest: Instance | undefined;
     for (const instance of this.values()) {

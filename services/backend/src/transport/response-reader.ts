@@ -42,7 +42,6 @@ export interface ResponseObserver {
   eventId(id: string): void;
   /** Milliseconds that the server asks to wait before reconnecting. */
   retry(ms: number): void;
-  /** The response has ended. */
   ended(response: EndedResponse): void;
   /** @param isSent false when the request has certainly not reached the server. */
   failed(error: Error, isSent: boolean): void;

@@ -16,7 +16,6 @@ export interface EventWriterOptions {
   /** Bytes that may wait for the client before another message is written; a single large message is allowed. */
   readonly maxBufferedBytes: number;
   readonly unread: Unread;
-  /** The writers that are open. */
   readonly open: Set<EventWriter>;
 }
 

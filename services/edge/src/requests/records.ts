@@ -23,7 +23,6 @@ export class EdgeRecords implements EdgeWatcher {
     this.#proofs = proofs;
   }
 
-  /** Records a message to the stream of another caller, or of a caller that no edge has proven. */
   turnedAway({ caller, ...post }: InboxPost, session: SessionKey, { reason }: GatewayFault): void {
     const { principal, address, origin, endpoint } = caller;
     const proven = Proofs.factsOf(caller, this.#proofs);
@@ -54,7 +53,6 @@ export class EdgeRecords implements EdgeWatcher {
     });
   }
 
-  /** Records requests to a dead worker, so that their execution is uncertain. */
   lost(
     caller: Caller,
     requests: readonly JsonRpcRequest[],

@@ -68,7 +68,6 @@ export interface Adapters {
   hasLostSince(ageMs: number): boolean;
   /** Workers that are there or may be. */
   readonly expected: readonly WorkerId[];
-  /** Whether a worker is there. */
   state(worker: WorkerId): ReturnType<PresenceWatch<BackendPresence>['state']>;
   /** See `PresenceWatch.mayReturn`. */
   mayReturn(worker: WorkerId): boolean;

@@ -140,7 +140,6 @@ export class ExchangeWatch implements Adapters {
     this.#workers.stop();
   }
 
-  /** Workers that are there or may be. */
   get expected(): readonly WorkerId[] {
     return this.#workers.expected;
   }
@@ -167,7 +166,6 @@ export class ExchangeWatch implements Adapters {
     return this.#workers.mayReturn(worker);
   }
 
-  /** Whether it is proven that a worker is gone. */
   isLost(worker: WorkerId): boolean {
     return this.state(worker) === 'lost';
   }
@@ -276,7 +274,6 @@ export class ExchangeWatch implements Adapters {
     return chooseFor(`${caller} ${server}`, there);
   }
 
-  /** Cancels a given-up exchange at the worker that may still work on it, now and when that worker comes back. */
   stopAt(worker: WorkerId, abandoned: Abandoned): void {
     this.#stop(worker, abandoned);
     if (this.#workers.alive.includes(worker)) return;

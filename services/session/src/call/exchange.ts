@@ -63,9 +63,7 @@ export class Exchange extends Link implements SentExchange {
   isSettled = false;
   goesOn = false; // Whether another worker owns it now, and continues it.
   attempts = 0; // Number of times that it was sent.
-  /** The worker of its adapter; undefined while only NATS knows which one it chose. */
   sentTo: WorkerId | undefined;
-  /** Whether that adapter has said that it holds the exchange. */
   isConfirmed = false;
 
   /** Starts the time limits; nothing is sent before `begin`. */

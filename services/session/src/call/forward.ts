@@ -174,7 +174,6 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream>, R
     return plan.kind === 'refuse' ? plan.fault : undefined;
   }
 
-  /** Plans a call that had to wait, by the rules, lists and definitions as they are now. */
   again(call: ForwardedCall<Stream>): Planned<Stream> {
     const view = this.port.view();
     const plan: Plan =

@@ -107,7 +107,6 @@ export abstract class InnerRun<Stream extends CallStream> extends OpenRequest {
     return this.forwarding;
   }
 
-  /** The client cancels it, or no client waits for it any more. */
   override cancel(reason: string): void {
     if (this.#endedBy(reason)) this.outer.stream.leaveUnanswered();
   }
@@ -124,7 +123,6 @@ export abstract class InnerRun<Stream extends CallStream> extends OpenRequest {
     return true;
   }
 
-  /** The gateway gives it up. */
   override fail(gatewayFault: GatewayFault): void {
     if (!this.stop(gatewayFault.message)) return;
     this.#follower?.cancelled();

@@ -93,7 +93,6 @@ export class Desk {
     return { ...this.#options.sessions().list(), clients: this.#options.clients() };
   }
 
-  /** Ends the session with this prefix of its key. @returns false if there is none here, or more than one. */
   end(key: string): boolean {
     return this.#options.sessions().end(key);
   }

@@ -29,7 +29,6 @@ export interface SessionEvent {
 /** The acts of a session when its state changes. */
 export type SessionEffect = 'announcePending' | 'endStreams' | 'release' | 'countExpired';
 
-/** Performs an effect of one session. */
 export type Perform = (effect: SessionEffect) => void;
 
 /** All sessions share it. `provide` would make a copy of all its states for each session, which is half of the memory of an idle one. */

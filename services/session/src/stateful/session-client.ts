@@ -47,9 +47,7 @@ export class SessionClient implements ClientPort<PostStream> {
   /** The part of its capabilities on which the servers' offers may depend. */
   declared: Declared;
   declaredBytes = 0;
-  /** Its capabilities, also for questions of servers. */
   capabilities: JsonObject = {};
-  /** Name and version that the client gives itself. */
   info: ClientInfo | undefined;
   readonly level: ClientLogLevel;
   /** The dialect of the negotiated revision. */

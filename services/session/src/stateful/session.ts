@@ -324,7 +324,6 @@ export class Session {
     return this.#parts.sight;
   }
 
-  /** Handles a message of the client about something that is still open here, passed on by the worker that holds the session now. */
   hearLate(posted: PostedMessage): LateReply['outcome'] {
     return this.#posted.hearLate(posted);
   }

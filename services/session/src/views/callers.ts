@@ -38,7 +38,6 @@ export class Callers {
     this.#options = options;
   }
 
-  /** The proven facts about a caller; undefined for an anonymous one. */
   readonly factsOf = (caller: Caller): Facts | undefined => Proofs.factsOf(caller, this.#options.proofs);
 
   /** Why the identity of a caller is not proven; undefined where it is. */
@@ -76,7 +75,6 @@ export class Callers {
     return view === undefined ? undefined : listFilter.on.pending(view, sight, caller, this.factsOf(caller));
   };
 
-  /** The view of a caller; undefined when the endpoint was removed from the configuration. */
   readonly view = (caller: Caller, declared?: Declared): View | undefined =>
     this.#options.views.get(
       this.placeOf(caller),

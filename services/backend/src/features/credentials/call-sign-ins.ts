@@ -44,7 +44,6 @@ export class CallSignIns implements CallStep {
     return this.#options.signIn.refusal(command);
   }
 
-  /** Calls that wait. */
   get waiting(): number {
     return this.#waiting().length;
   }
@@ -86,7 +85,6 @@ export class CallSignIns implements CallStep {
     for (const waiting of this.#waiting(principal)) waiting.codeWanted();
   }
 
-  /** The call has ended. */
   forgotten(call: Call): void {
     if (this.#refused.size === 0) return;
     this.#refused.get(call)?.left(); // W2

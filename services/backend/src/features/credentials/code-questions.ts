@@ -18,7 +18,6 @@ import type { CodeQuestion } from './sign-in-answer.ts';
 interface CodeQuestionsOptions {
   readonly log: Logger;
   readonly confirmations: Confirmations;
-  /** The credentials of users for a server. */
   readonly users: (server: ServerName) => UserCredentials | undefined;
   /** Stores what a caller has confirmed. */
   readonly keep: (

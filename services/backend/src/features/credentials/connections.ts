@@ -10,7 +10,6 @@ export interface ConnectionsOptions {
   readonly vault: Vault;
   /** The vault with tickets, unfinished sign-ins, and tokens that wait for a code. */
   readonly passing: Vault;
-  /** The credentials of users for a server. */
   readonly users: (server: ServerName) => UserCredentials | undefined;
   /** Called when the stored credentials of a user for a server have changed; resolves when the user's connections use the new ones. */
   readonly changed: (server: ServerName, principal: Principal) => Promise<void>;

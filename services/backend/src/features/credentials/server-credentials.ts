@@ -116,7 +116,6 @@ export class UserCredentials implements UserAccounts {
     this.base = options.isForOne ? this.of(anonymous) : new NoCredentials();
   }
 
-  /** Whether each user has its own connections and lists. */
   get areSeveral(): boolean {
     return !this.#options.isForOne;
   }
@@ -150,7 +149,6 @@ export class UserCredentials implements UserAccounts {
     return setLast(this.#users, principal, made, maxUsers);
   }
 
-  /** Called when the stored credentials of a user have changed (`UserTokens.changed`). */
   async changed(principal: Principal): Promise<TokensChange> {
     return (await this.#users.get(principal)?.changed()) ?? 'same';
   }

@@ -95,7 +95,6 @@ export class Definitions implements RecordFilter {
     this.changed();
   }
 
-  /** The record to publish in place of the server's own; the same object for the same input. */
   judged(record: CatalogRecord): CatalogRecord {
     const { mode, reached, metrics, server } = this.#options;
     if (this.#problem !== undefined) {

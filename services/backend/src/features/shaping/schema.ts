@@ -5,7 +5,6 @@
 import type { ServerConfig } from '@omnibus/config';
 import { isObject, isTemplate, type JsonObject } from '@omnibus/protocol';
 
-/** The configured shape of one tool. */
 export type ToolShape = ServerConfig['tools'][string];
 export type ArgumentShape = ToolShape['arguments'][string];
 

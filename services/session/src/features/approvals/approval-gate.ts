@@ -14,7 +14,6 @@ import { takesForms, type ApprovedKind } from './form.ts';
 /** A plan for which a rule demands an approval: with one destination, or a search in which one server needs it. */
 type Asking = Extract<Plan, Destination> | Extract<Plan, Search>;
 
-/** The approved call. */
 type Approved = Pick<Destination, 'server' | 'tool' | 'params'> & {
   readonly kind: ApprovedKind;
   readonly name: string;

@@ -154,7 +154,6 @@ function shareOf({ principal, origin, address }: Caller): string {
   return principal === anonymous ? `at ${origin ?? address ?? ''}` : principal;
 }
 
-/** One call that waits. */
 export class Waiting implements Questioner {
   readonly #options: ApprovalsOptions;
   readonly #asked: AskedApproval;

@@ -52,7 +52,6 @@ export class CallGrants {
     return facts === undefined || this.#grants === undefined ? undefined : terms.lasts?.ms;
   }
 
-  /** The grant that covers a call. */
   of(call: CoveredCall): GrantRecord | undefined {
     const { facts, terms } = call;
     if (this.#grants === undefined || facts === undefined || terms.lasts === undefined) return undefined;

@@ -34,7 +34,6 @@ export interface ToScript {
   readonly settled: readonly SettledCall[];
 }
 
-/** The end of a script. */
 export interface ScriptEnd {
   readonly isOk: boolean;
   /** The result as text or JSON, or the problem with line and column. */

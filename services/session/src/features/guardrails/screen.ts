@@ -104,12 +104,10 @@ export class Screen implements CallScreen {
     return this.#wanted.name;
   }
 
-  /** Takes over the notes of the request's earlier screen. */
   goesOnFrom(before: CallScreen | undefined): void {
     for (const note of before?.notes ?? []) if (!this.notes.includes(note)) this.notes.push(note);
   }
 
-  /** Whether it may remove parts of messages, so that they must not appear elsewhere. */
   get takesOut(): boolean {
     return this.#redaction !== undefined || this.#guardrails.all.some(({ action }) => action !== 'label');
   }
@@ -217,7 +215,6 @@ export class Screen implements CallScreen {
       );
   }
 
-  /** @param refuse answers the server in the client's place. */
   question(event: Input, then: Then<Input>, refuse: Then<InputAnswer>): void {
     this.asks(event.input, event.method);
     const params = this.#redaction === undefined ? event.params : this.#redaction.said(event.params);

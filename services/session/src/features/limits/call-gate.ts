@@ -19,7 +19,6 @@ export class CallAccounting implements CallFollower {
     this.#usage = usage;
   }
 
-  /** @param size of the result, in bytes of JSON. */
   answered(outcome: ExchangeOutcome, size: number): void {
     const isExecuted = wasExecuted(outcome);
     this.charge?.end(isExecuted, size);

@@ -152,7 +152,6 @@ export class CallReports {
   }
 }
 
-/** A call that a tap watches. */
 class TappedCall implements WatchedCall {
   readonly tap: string;
   readonly ended: NonNullable<WatchedCall['ended']>;

@@ -77,7 +77,6 @@ export class AccessRules {
           };
   }
 
-  /** Whether these rules differ from those in force. */
   isOther(config: Config, policy: Policy | undefined): boolean {
     return (
       (policy === undefined ? undefined : nameOf(config, policy)) !==
@@ -136,7 +135,6 @@ export class AccessRules {
     return new RuledAccess(rules, rights, sight, caller, facts);
   }
 
-  /** A server's record with its lists and instructions as guardrails leave them; the same where they have nothing to say. */
   guarded(record: CatalogRecord): CatalogRecord {
     return guardedRecord(record, this.#rules?.guardrails, (note, { kind, name }) =>
       this.#log.guarded(
