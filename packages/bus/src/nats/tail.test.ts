@@ -137,3 +137,40 @@ it.each([
   watch.close();
   await connection.close();
 });
+
+it('following a bucket begins although others write to it at every look', async () => {
+  await using server = await startNatsProgram();
+  const connection = await connect({ servers: server.url });
+  const changedSubject = 'busy.changed';
+  const heard = new Heard<string>();
+  let last = 1;
+  const watch = await followStore({
+    connection,
+    store: {
+      changedSubject,
+      async state() {
+        const state = { created: 'now', first: 1, last, messages: last };
+        last += 1;
+        connection.publish(changedSubject);
+        // The follower has the announcement before it knows the state.
+        await connection.flush();
+        return state;
+      },
+      async *from(revision, { last: upTo }) {
+        for (let each = revision; each <= upTo; each += 1)
+          yield await Promise.resolve({ key: `k${each}`, revision: each, value: new Uint8Array(0), isDeleted: false });
+      },
+      keys: () => Promise.resolve([]),
+    },
+    forgetsMs: undefined,
+    observer: ({ key }) => {
+      heard.add(key);
+      return Promise.resolve();
+    },
+    failed: (error) => expect.fail(String(error)),
+  });
+  expect(heard.values[0]).toBe('k1');
+  expect((await heard.until(4)).slice(0, 4)).toEqual(['k1', 'k2', 'k3', 'k4']);
+  watch.close();
+  await connection.close();
+});

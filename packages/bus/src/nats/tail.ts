@@ -24,7 +24,10 @@ interface TailOptions {
   readonly failed: (error: unknown) => void;
 }
 
-/** Resolves when everything that was stored has been passed on, except for what cannot be read yet. */
+/**
+ * Resolves when everything that was stored at the call has been passed on, except for what cannot be read yet. What is written meanwhile comes afterwards, so that
+ * a bucket which others write all the time holds up no start.
+ */
 export async function followStore(options: TailOptions): Promise<Watch> {
   const tail = new Tail(options);
   await tail.begin();
@@ -64,12 +67,12 @@ class Tail implements Watch {
   async begin(): Promise<void> {
     try {
       await this.#options.connection.flush();
-      await this.#readAll();
+      await this.#readOnce();
     } catch (error) {
       this.close();
       throw error;
     }
-    this.#rest();
+    this.#readNew();
   }
 
   close(): void {
@@ -83,6 +86,11 @@ class Tail implements Watch {
     if (this.#isReading || this.#isOver) return;
     this.#isReading = true;
     clearTimeout(this.#timer);
+    this.#readNew();
+  }
+
+  /** Reads until nothing is new, and then rests. */
+  #readNew(): void {
     void this.#readAll()
       .catch((error: unknown) => this.#fail(error))
       .finally(() => this.#rest());
@@ -102,12 +110,14 @@ class Tail implements Watch {
 
   async #readAll(): Promise<void> {
     const { connection } = this.#options;
-    while (this.#isDue && !this.#isOver && !connection.isClosed() && !connection.isDraining()) {
-      this.#isDue = false;
-      await this.#readOn();
-      await this.#retry();
-      if (this.#unread.size === 0) this.#problem = undefined;
-    }
+    while (this.#isDue && !this.#isOver && !connection.isClosed() && !connection.isDraining()) await this.#readOnce();
+  }
+
+  async #readOnce(): Promise<void> {
+    this.#isDue = false;
+    await this.#readOn();
+    await this.#retry();
+    if (this.#unread.size === 0) this.#problem = undefined;
   }
 
   async #pass(entry: StoredEntry): Promise<boolean> {
