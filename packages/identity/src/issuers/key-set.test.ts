@@ -87,6 +87,20 @@ describe('a key', () => {
     expect(await finds(keys)).toBe('JWKSNoMatchingKey');
   });
 
+  it('that the issuer has removed is refused although a fetch failed hours before', async () => {
+    const keys = keysOf();
+    expect(await finds(keys)).toBe('found');
+    issuer.isBroken = true;
+    at = minutes(11);
+    expect(await finds(keys)).toBe('found');
+    await expect.poll(() => failures).toHaveLength(1);
+    issuer.isBroken = false;
+    await issuer.rotate();
+    issuer.withdraw(first);
+    at += minutes(8 * 60);
+    expect(await finds(keys)).toBe('JWKSNoMatchingKey');
+  });
+
   it('serves for a day while the issuer does not answer, and only the first token waits for the issuer', async () => {
     const keys = keysOf();
     expect(await finds(keys)).toBe('found');

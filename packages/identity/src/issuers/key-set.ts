@@ -1,7 +1,7 @@
 /**
  * The metadata of one issuer and its public keys: found through the metadata, fetched when they are first needed, and again when a token names an unknown key.
  * A token waits for a new fetch of keys that are older than `staleMs`, since the issuer may have removed some. While an issuer does not answer, its last keys are
- * used for up to a day.
+ * used for up to a day, and one token in `freshMs` waits for it.
  */
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { JsonObject } from '@omnibus/protocol';
@@ -63,7 +63,7 @@ export class KeySet {
   async #renew(): Promise<void> {
     const ageMs = this.#now() - this.#fetchedAt;
     if (ageMs <= freshMs) return;
-    const hasFailed = this.#failedAt > this.#fetchedAt;
+    const hasFailed = this.#now() - this.#failedAt < freshMs;
     const fetching = this.#refresh();
     if (ageMs > goodMs) return fetching;
     const tried = fetching.catch(() => undefined); // The failure has been told, and the old keys serve.
