@@ -77,7 +77,7 @@ export function openSites({ authorization, bus, log, base, isForOne, callers, ca
       : proofBy(authorization),
     async callerOf(request) {
       if (callers === undefined) return isForOne ? anonymous : undefined;
-      const verdict = await callers.admit(request, request.url ?? '/', '' as EndpointName);
+      const verdict = await callers.admit(request, request.url ?? '/', '' as EndpointName, true);
       return 'fault' in verdict ? verdict.fault : verdict.caller.principal;
     },
     clientDocument: () => ({

@@ -16,6 +16,7 @@ import {
   type StreamFrame,
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
+import type { Callers } from './callers/callers.ts';
 import { openCallers } from './callers/open-callers.ts';
 import { Edge } from './edge.ts';
 import { EdgeRecords } from './requests/records.ts';
@@ -56,6 +57,7 @@ export class EdgeUnderTest implements AsyncDisposable {
   readonly bus = new MemoryBus((fault) => this.faults.push(fault));
   readonly metrics = new Metrics({ processMetrics: false });
   readonly edge: Edge;
+  readonly callers: Callers;
   readonly #authenticator: Authenticator | undefined;
   url = '';
 
@@ -65,6 +67,7 @@ export class EdgeUnderTest implements AsyncDisposable {
     const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
     this.#authenticator = authenticator;
     const watcher = audit === undefined ? undefined : new EdgeRecords(audit, undefined);
+    this.callers = openCallers({ config, wheel, authenticator, watcher });
     this.edge = new Edge({
       config,
       bus: this.bus,
@@ -72,7 +75,7 @@ export class EdgeUnderTest implements AsyncDisposable {
       log,
       metrics,
       meter: new RequestMeter(metrics, undefined),
-      callers: openCallers({ config, wheel, authenticator, watcher }),
+      callers: this.callers,
       tls,
       watcher,
     });

@@ -36,9 +36,10 @@ export interface Callers {
   /**
    * Finds the sender of a request before its body is read.
    * @param path of the request, with its query.
+   * @param isPage whether it is for a page beside the endpoints, which needs none of their scopes.
    * @returns a promise only if an issuer must be asked.
    */
-  admit(request: IncomingMessage, path: string, endpoint: EndpointName): Verdict | Promise<Verdict>;
+  admit(request: IncomingMessage, path: string, endpoint: EndpointName, isPage?: boolean): Verdict | Promise<Verdict>;
   /** Why another edge has not proven a caller; undefined if it has, or need not. */
   problemOf(caller: Caller): GatewayFault | undefined;
   /**

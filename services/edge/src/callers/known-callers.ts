@@ -70,7 +70,7 @@ export class KnownCallers implements Callers {
     this.#asksForNetworks = asksForNetworks(config);
   }
 
-  admit(request: IncomingMessage, path: string, endpoint: EndpointName): Verdict | Promise<Verdict> {
+  admit(request: IncomingMessage, path: string, endpoint: EndpointName, isPage = false): Verdict | Promise<Verdict> {
     const { socket } = request;
     const proven = this.#options.authenticator.authenticate(request, {
       url: path,
@@ -80,14 +80,21 @@ export class KnownCallers implements Callers {
       address: () => this.addresses.of(request),
     });
     return proven instanceof Promise
-      ? proven.then((found) => this.#judged(found, request, endpoint))
-      : this.#judged(proven, request, endpoint);
+      ? proven.then((found) => this.#judged(found, request, endpoint, isPage))
+      : this.#judged(proven, request, endpoint, isPage);
   }
 
-  #judged(proven: Facts | { readonly fault: GatewayFault }, request: IncomingMessage, endpoint: EndpointName): Verdict {
+  #judged(
+    proven: Facts | { readonly fault: GatewayFault },
+    request: IncomingMessage,
+    endpoint: EndpointName,
+    isPage: boolean,
+  ): Verdict {
     const { blocks, watcher } = this.#options;
     const problem =
-      'fault' in proven ? proven.fault : (blocks?.callerProblem(proven) ?? this.#scopes.problemOf(proven, endpoint));
+      'fault' in proven
+        ? proven.fault
+        : (blocks?.callerProblem(proven) ?? (isPage ? undefined : this.#scopes.problemOf(proven, endpoint)));
     if (problem === undefined && !('fault' in proven)) return new KnownSender(proven, request, endpoint, this.#host);
     const refusal = { fault: problem as GatewayFault };
     if (!request.socket.destroyed) watcher?.refused?.(this.addresses.of(request), endpoint, refusal.fault);

@@ -1,10 +1,12 @@
 /** Scopes that certain things need (`auth.stepUp`): how a client learns of them, over each transport, and the answers to strangers. */
 import { once } from 'node:events';
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { subjects } from '@omnibus/bus';
 import { StandInIssuer } from '@omnibus/identity/testing';
-import { errorText, fault, toErrorObject, type PostedMessage } from '@omnibus/protocol';
+import { errorText, fault, toErrorObject, type EndpointName, type PostedMessage } from '@omnibus/protocol';
 import { byIssuers, EdgeUnderTest } from '../edge-under-test.ts';
 
 const publicUrl = 'https://mcp.example.com';
@@ -211,6 +213,13 @@ it('an endpoint that needs a scope serves nothing without it, on no way in; a br
   for (const scope of ['mcp ops', 'mcp all'])
     expect((await test.postStateless({ authorization: await token(scope) }, '/mcp/ops')).status, scope).toBe(200);
   expect((await test.postStateless({ authorization }, '/mcp/a')).status).toBe(200);
+});
+
+it('a page beside the endpoints needs none of their scopes', async () => {
+  const request = Object.assign(new IncomingMessage(new Socket()), { headers: { authorization: await token() } });
+  const [path, endpoint] = ['/connect/connections', 'ops' as EndpointName];
+  expect(await test.callers.admit(request, path, endpoint)).toMatchObject({ fault: { reason: 'auth.scope' } });
+  expect(await test.callers.admit(request, path, endpoint, true)).not.toHaveProperty('fault');
 });
 
 it('what is of one tenant is not there for others, whatever scope it needs', async () => {
