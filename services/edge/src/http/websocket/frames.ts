@@ -12,6 +12,13 @@ export interface FrameBounds {
   readonly exceeded: (gatewayFault: GatewayFault) => void;
 }
 
+/** Pieces smaller than this take much more memory than their bytes. */
+const smallPieceBytes = 512;
+/** Small pieces of one message that count as their bytes only. */
+const freePieces = 64;
+/** Bytes that a kept piece takes beside its own. */
+const pieceBytes = 256;
+
 /** Bounds the size and time of incomplete messages, which the WebSocket library keeps in memory. */
 export function boundFrames(webSocket: WebSocket, socket: Socket, { lease, requestMs, exceeded }: FrameBounds): void {
   /** Time at which the incomplete message began; undefined while there is none. */
@@ -25,8 +32,12 @@ export function boundFrames(webSocket: WebSocket, socket: Socket, { lease, reque
     if (leftMs > 0) limit = setTimeout(look, leftMs).unref();
     else exceeded(fault('http.timeout', 'the message did not arrive whole within timeouts.request'));
   };
+  /** Small pieces of the present message. */
+  let pieces = 0;
   const count = (chunk: Buffer): void => {
-    if (!lease.add(chunk.length)) {
+    if (chunk.length < smallPieceBytes) pieces += 1;
+    const isOdd = chunk.length < smallPieceBytes && pieces > freePieces;
+    if (!lease.add(isOdd ? chunk.length + pieceBytes : chunk.length)) {
       exceeded(fault('gateway.busy'));
       return;
     }
@@ -37,12 +48,15 @@ export function boundFrames(webSocket: WebSocket, socket: Socket, { lease, reque
   socket.prependListener('data', count);
   const whole = (): void => {
     begunAt = undefined;
+    pieces = 0;
     lease.release();
   };
   webSocket.on('message', whole);
   // Pings may stand between the frames of a message and end none; they are small, and not stored.
   const small = (data: Buffer): void => {
-    if (lease.forget(data.length + controlHeaderBytes) === 0) begunAt = undefined;
+    if (lease.forget(data.length + controlHeaderBytes) > 0) return;
+    begunAt = undefined;
+    pieces = 0;
   };
   webSocket.on('ping', small);
   webSocket.on('pong', small);
