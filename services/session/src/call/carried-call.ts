@@ -31,7 +31,7 @@ import type { PublicMessages } from './public-messages.ts';
 import type { Destination } from './plan.ts';
 import { unchanged, type CallTransform, type Questioner } from './transform.ts';
 import { transformOf } from './transforms.ts';
-import type { EndedCall, SentCall, WatchedCall } from './watchers.ts';
+import type { CallEnd, EndedCall, SentCall, WatchedCall } from './watchers.ts';
 
 type Result = Extract<ExchangeOutcome, { kind: 'result' }>;
 
@@ -158,14 +158,14 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
   /** The gateway gives it up. One that another worker continues gets no answer here: the edge asks after it, and sends it there. */
   fail(fault: GatewayFault): void {
     if (this.#exchange.goesOn) {
-      this.#stop(fault.message, 'cancelled');
+      this.#stop(fault.message, 'moved');
       return;
     }
     this.#stop(fault.message, { kind: 'fault', fault });
     this.#parts.messages.answerFault(this.#call.stream, this.#call.id, fault); // S2
   }
 
-  #stop(reason: string, outcome: ExchangeOutcome | 'cancelled'): void {
+  #stop(reason: string, outcome: CallEnd): void {
     this.#isOver = true;
     for (const watched of this.#watched) watched.ended?.(outcome, undefined);
     this.#failed(outcome);
@@ -294,9 +294,9 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
     open.lookIdle();
   }
 
-  /** Tells watchers of failures how it has ended. A client that cancels its call has seen no failure. */
-  #failed(outcome: ExchangeOutcome | 'cancelled'): void {
-    if (outcome === 'cancelled') return;
+  /** Tells watchers of failures how it has ended. A client that cancels its call has seen no failure, and neither has one whose call another worker continues. */
+  #failed(outcome: CallEnd): void {
+    if (typeof outcome === 'string') return;
     const ended: EndedCall = { client: this.#parts.port, call: this.#call, to: this.#to, since: this.#since };
     for (const watcher of this.#parts.host.watchers.all) watcher.failed?.(ended, outcome, this.#tag);
   }

@@ -91,6 +91,9 @@ export interface WatchedQuestions {
   withdrawn?(input: InputKey): void;
 }
 
+/** How a call has ended at this worker. `moved`: another worker continues it, and tells its own watchers of the outcome. */
+export type CallEnd = ExchangeOutcome | 'cancelled' | 'moved';
+
 /** One call as one watcher sees it. Members that a watcher leaves out are not called; `ended` is called exactly once. */
 export interface WatchedCall extends WatchedQuestions {
   /** The W3C `traceparent` that the server and later watchers get instead of the client's. */
@@ -107,7 +110,7 @@ export interface WatchedCall extends WatchedQuestions {
   /** Its server has answered, and its client is answered next. */
   answering?(outcome: ExchangeOutcome): void;
   /** @param bytes length of the answer to the client as JSON; undefined for a call that ends without an answer of its server. */
-  ended?(outcome: ExchangeOutcome | 'cancelled', bytes: number | undefined): void;
+  ended?(outcome: CallEnd, bytes: number | undefined): void;
 }
 
 /** A gate's report of its decision. */

@@ -1,5 +1,6 @@
 /** Sessions that go from one worker to another, on a bus in memory that both share. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Audit, AuditEvent } from '@omnibus/audit';
 import { catalogBucket, MemoryBus, subjects, type Subject } from '@omnibus/bus';
 import { firstReply } from '@omnibus/bus/testing';
 import {
@@ -37,13 +38,23 @@ let bus: MemoryBus;
 let workers: SessionWorker[];
 let controls: ControlCommand[];
 let calls: { readonly method: string; readonly reply: (event: ExchangeEvent) => void }[];
+/** Records of calls that have ended. */
+let records: AuditEvent[];
 let streams = 0;
 
+const audit: Audit = {
+  wantsResults: false,
+  isStrict: false,
+  wants: () => true,
+  record: (event) => void records.push(event),
+  confirm: () => Promise.resolve(true),
+};
+
 const started = (sealer: Sealer): Promise<SessionWorker> =>
-  startedWorker(bus, JSON.stringify({ mcpServers: { up: { url: 'http://127.0.0.1:1/mcp' } } }), { sealer });
+  startedWorker(bus, JSON.stringify({ mcpServers: { up: { url: 'http://127.0.0.1:1/mcp' } } }), { sealer, audit });
 
 beforeEach(async () => {
-  [controls, calls] = [[], []];
+  [controls, calls, records] = [[], [], []];
   bus = new SharedBus(({ what }) => expect.fail(what));
   const sealer = new Sealer();
   workers = [await started(sealer), await started(sealer)];
@@ -209,7 +220,7 @@ describe('a session that another worker takes over', () => {
     await expect.poll(() => frames.at(-1)).toEqual({ kind: 'moved' });
   });
 
-  it('leaves a call that a server has to the next: no answer of the first says that its outcome is unknown, and it is not cancelled', async () => {
+  it('leaves a call that a server has to the next: the first neither answers, cancels nor records it', async () => {
     const { session, worker } = await open();
     const key = sessionKey(session);
     const frames: StreamFrame[] = [];
@@ -228,6 +239,7 @@ describe('a session that another worker takes over', () => {
       kind: 'moved',
     });
     expect([frames, controls.filter(({ kind }) => kind === 'cancel')]).toEqual([[], []]);
+    expect(records.filter(({ method }) => method === 'tools/call')).toEqual([]);
   });
 
   it('leaves a call that it asks the backend workers about to the next, which makes it once if none of them has it', async () => {

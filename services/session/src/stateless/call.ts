@@ -386,8 +386,8 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
     const index = this.#waiters.findIndex(({ command }) => command.key === key);
     if (index === -1) return false;
     this.#waiters.splice(index, 1);
-    if (isGivenAway) this.#forwarding.open.giveAway();
     if (this.#waiters.length > 0 || this.#phase === 'parked') return true;
+    if (isGivenAway) this.#forwarding.open.giveAway();
     if (this.#begun.repeated === undefined || isGivenAway) this.#forwarding.open.cancelAll(reason); // M3
     else this.#cancelLater(reason);
     return true;

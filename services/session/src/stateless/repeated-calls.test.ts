@@ -1,6 +1,7 @@
 /** Requests without a session that their client sends again with a key. */
 import { subjects } from '@omnibus/bus';
 import {
+  fault,
   repeatKey,
   repeatMs,
   repeatsKey,
@@ -10,6 +11,7 @@ import {
   type Principal,
 } from '@omnibus/protocol';
 import { beforeEach, expect, it } from 'vitest';
+import { noBarrier } from '../call/barrier.ts';
 import { EndedCalls } from './ended-calls.ts';
 import {
   accepted,
@@ -139,6 +141,20 @@ it.each([
   await pass();
   expect(sent.answer()).toEqual({ reason: 'params.invalid' });
   expect(test.asked).toEqual([]);
+});
+
+it('a call fails for the request that is left after an edge has given the other one to another worker', async () => {
+  test = await RequestsUnderTest.start({}, undefined, true);
+  test.callMs = 3 * repeatMs;
+  const [first, second] = [send(), again()];
+  await pass();
+  expect(test.asked.length).toBe(1);
+  const { worker } = test;
+  test.bus.publish(subjects.modernControl, { kind: 'closed', key: first.key, reason: 'it is elsewhere', worker });
+  await pass();
+  test.requests.barred({ ...noBarrier, callerProblem: () => fault('auth.blocked') });
+  await pass();
+  expect([first.frames, second.answer()]).toEqual([[], { reason: 'auth.blocked' }]);
 });
 
 it('right after the start of one process, a repeated request that it does not know is unknown, and later begins', async () => {

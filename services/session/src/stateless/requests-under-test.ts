@@ -97,7 +97,7 @@ export class RequestsUnderTest {
   readonly #nextId = idSequence<ExchangeId>(newWorkerId('session'));
   #count = 0;
 
-  constructor(limits: Partial<Limits> = {}, records: readonly CatalogRecord[] = [recordOf(up)]) {
+  constructor(limits: Partial<Limits>, records: readonly CatalogRecord[], isShared: boolean) {
     const { bus, wheel, metrics } = this;
     const log = createLogger({ level: 'silent', format: 'json' });
     this.#watch = new ExchangeWatch({
@@ -128,6 +128,7 @@ export class RequestsUnderTest {
       wheel,
       log,
       metrics,
+      owner: isShared ? this.worker : undefined,
       callerProblem: () => undefined,
       listFilter: { on: undefined },
       undecided: () => undefined,
@@ -154,11 +155,13 @@ export class RequestsUnderTest {
     this.requests = new StatelessRequests(host, this.worker, () => 10_000);
   }
 
+  /** @param isShared whether other workers may continue its calls, as over NATS. */
   static async start(
     limits: Partial<Limits> = {},
     records: readonly CatalogRecord[] = [recordOf(up)],
+    isShared = false,
   ): Promise<RequestsUnderTest> {
-    const made = new RequestsUnderTest(limits, records);
+    const made = new RequestsUnderTest(limits, records, isShared);
     await made.#watch.start();
     await made.requests.start();
     for (const { server } of records) {

@@ -14,7 +14,7 @@ import {
 import type { CallScreen } from '../../call/transform.ts';
 import type { QuestionRecords } from './question-records.ts';
 import { ruleOf } from './rule-of.ts';
-import type { WatchedCall } from '../../call/watchers.ts';
+import type { CallEnd, WatchedCall } from '../../call/watchers.ts';
 
 /** An event of an open request. */
 export type OpenEvent = { -readonly [Member in keyof AuditEvent]: AuditEvent[Member] };
@@ -70,7 +70,8 @@ export class RecordedCall implements WatchedCall {
     this.#questions?.withdrawn(input);
   }
 
-  ended(of: ExchangeOutcome | 'cancelled', characters: number | undefined): void {
+  ended(of: CallEnd, characters: number | undefined): void {
+    if (of === 'moved') return;
     this.#questions?.ended();
     const { event, screen, since, options } = this.#call;
     if (event === undefined) return;

@@ -1,10 +1,10 @@
 /** Reports calls to watchers (`Tap`), to the log, and to the list of the last failures. Arguments and results are never in the log or the list of failures. */
 import { randomBytes } from 'node:crypto';
-import { isObject, printable, type ExchangeOutcome, type GatewayFault, type JsonObject } from '@omnibus/protocol';
+import { isObject, printable, type GatewayFault, type JsonObject } from '@omnibus/protocol';
 import { shownTag, type Failures, type Logger, type Tap } from '@omnibus/telemetry';
 import type { CallStream, ForwardedCall } from '../../call/client-port.ts';
 import type { Destination } from '../../call/plan.ts';
-import type { CallWatcher, Requested, Requester, WatchedCall } from '../../call/watchers.ts';
+import type { CallEnd, CallWatcher, Requested, Requester, WatchedCall } from '../../call/watchers.ts';
 
 export interface CallReportOptions {
   readonly tap: Tap;
@@ -66,12 +66,12 @@ export class CallReports {
   ): WatchedCall {
     const ended: NonNullable<WatchedCall['ended']> = (outcome, characters = 0) => {
       const said = saidOf(call, outcome, since);
-      const bytes = outcome !== 'cancelled' && outcome.kind === 'fault' ? 0 : characters;
+      const bytes = typeof outcome !== 'string' && outcome.kind === 'fault' ? 0 : characters;
       if (tag !== undefined)
         this.#tap.tell(tag, 'session', 'settled', {
           ...said,
           bytes,
-          ...(isWhole(call) && outcome !== 'cancelled' && outcome.kind === 'result'
+          ...(isWhole(call) && typeof outcome !== 'string' && outcome.kind === 'result'
             ? this.#tap.payload(tag, outcome.result)
             : {}),
         });
@@ -186,7 +186,7 @@ function isWhole({ screen }: ReportedCall): boolean {
 }
 
 /** The outcome of a call, in words. @param since when it was sent, by `performance.now()`. */
-function saidOf(call: ReportedCall, outcome: ExchangeOutcome | 'cancelled', since: number): JsonObject {
+function saidOf(call: ReportedCall, outcome: CallEnd, since: number): JsonObject {
   const { problem, ...words } = wordsOf(outcome);
   return {
     ...words,
@@ -195,7 +195,8 @@ function saidOf(call: ReportedCall, outcome: ExchangeOutcome | 'cancelled', sinc
   };
 }
 
-function wordsOf(outcome: ExchangeOutcome | 'cancelled'): JsonObject {
+function wordsOf(outcome: CallEnd): JsonObject {
+  if (outcome === 'moved') return { outcome: 'cancelled', reason: outcome };
   if (outcome === 'cancelled') return { outcome };
   switch (outcome.kind) {
     case 'result':

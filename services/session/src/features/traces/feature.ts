@@ -24,7 +24,7 @@ function callTraces(tracing: Tracing): CallWatcher {
       return {
         trace: span.traceparent,
         takesAway: true,
-        ended: (outcome) => span.end(outcome === 'cancelled' ? outcome : errorOf(outcome)),
+        ended: (outcome) => span.end(typeof outcome === 'string' ? outcome : errorOf(outcome)),
       };
     },
   };
