@@ -48,6 +48,18 @@ it('servers whose programs cannot be started are one finding, whatever the progr
   ]);
 });
 
+it('quoted words of a reason stay, and two reasons that differ in them are two findings', () => {
+  const rows = ['invalid_token', 'unknown tenant'].flatMap((reason) =>
+    Array.from({ length: 4 }, (_, index) =>
+      rowOf(`${reason.slice(0, 2)}${index}`, { state: 'down', problem: 'it ended', lastWords: `{"msg":"${reason}"}` }),
+    ),
+  );
+  expect(found(rows)).toEqual([
+    expect.stringContaining('4 servers are down: it ended: {"msg":"invalid_token"} |'),
+    expect.stringContaining('4 servers are down: it ended: {"msg":"unknown tenant"} |'),
+  ]);
+});
+
 it('a crashed program is named with its last words, and with the time since the fault', () => {
   const crashed = (name: string, since: string): Row =>
     rowOf(name, {

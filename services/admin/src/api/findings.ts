@@ -143,7 +143,7 @@ function ofServers(found: readonly ServerFinding[]): Finding[] {
 /** A server with what its findings are about. */
 interface Facts extends Omit<ServerRow, 'problem'> {
   readonly problem: string | undefined;
-  /** The problem without the server's name, its address and quoted words in it. */
+  /** The problem without the server's name, its address and the name of its program. */
   readonly cause: string;
   /** Processes that cannot reach it. */
   readonly apart: number;
@@ -160,7 +160,7 @@ function aboutServer({ problem: said, lastWords, ...row }: ServerRow): ServerFin
     problem
       ?.replaceAll(new RegExp(String.raw`(?<![\w-])${row.name}(?![\w-])`, 'g'), '')
       .replaceAll(/https?:\/\/\S+|\d+\.\d+\.\d+\.\d+:\d+/g, '')
-      .replaceAll(/"[^"]+"/g, '"…"')
+      .replace(/(?<=^cannot start )"[^"]+"/, '"…"')
       .trim() ?? 'it does not answer';
   const apart = row.places.filter(({ state }) => state === 'down').length;
   const facts = { ...row, problem, cause, apart };

@@ -46,7 +46,7 @@ export class RateHistory {
     this.#failed = failed;
     this.#now = now;
     this.step().catch(failed);
-    this.#wait();
+    this.#wait(0);
   }
 
   get questions(): Readonly<Record<string, Question>> {
@@ -94,10 +94,10 @@ export class RateHistory {
    * Steps end at the same moments in every process, so that points can be added. The wheel's clock and that of the machine differ: a step that ends a little
    * before its moment does not end a second time at it.
    */
-  #wait(): void {
+  #wait(leastMs: number): void {
     const restMs = everyMs - (this.#now() % everyMs);
-    this.#next = this.#wheel.schedule(restMs < everyMs / 2 ? restMs + everyMs : restMs, () => {
-      this.#wait();
+    this.#next = this.#wheel.schedule(restMs < leastMs ? restMs + everyMs : restMs, () => {
+      this.#wait(everyMs / 2);
       this.step().catch(this.#failed);
     });
   }
