@@ -47,7 +47,7 @@ export function addPod(program: Command): void {
       '-l, --listen <host:port>',
       'address to listen on; every client of this address can use the program',
     )
-    .addOption(portOption())
+    .addOption(portOption('0.0.0.0'))
     .option('--max-programs <number>', 'how many programs run at the same time', '64')
     .argument('<command...>', 'the program and its arguments, after "--"')
     .action(async (command: readonly [string, ...string[]], options: ExposeOptions) => {

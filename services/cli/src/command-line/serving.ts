@@ -11,7 +11,7 @@ export function addServing(program: Command, start: StartGateway): void {
     .description('run the gateway')
     .option(...shared.config)
     .option('-l, --listen <host:port>', 'address that clients connect to (default: 127.0.0.1:7300)')
-    .addOption(portOption())
+    .addOption(portOption('127.0.0.1'))
     .option('-a, --admin <host:port>', 'address of the admin port, with metrics and health (default: 127.0.0.1:7301)')
     .option('-b, --bus <address>', '"memory" for one process, or nats://host:port (default: memory)')
     .addOption(

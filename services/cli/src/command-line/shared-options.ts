@@ -37,11 +37,11 @@ export const shared = {
   save: ['--save <file>', 'write images, audio and other binary content to this file'],
 } as const;
 
-/** Answers `--port` of other programs with the option to write. */
-export function portOption(): Option {
+/** Answers `--port` of other programs with the option to write. @param host that the command usually listens on. */
+export function portOption(host: string): Option {
   return new Option('-p, --port <number>').hideHelp().argParser((port): never => {
     throw new InvalidArgumentError(
-      `There is no such option: write --listen 127.0.0.1:${/^\d+$/.test(port) ? port : 'PORT'}`,
+      `There is no such option: write --listen ${host}:${/^\d+$/.test(port) ? port : 'PORT'}`,
     );
   });
 }
