@@ -60,7 +60,7 @@ describe.each([
   {
     what: 'a call with rules, audit, limits and a guardrail',
     config: on,
-    bounds: { '2025-11-25': [111, 316], '2026-07-28': [111, 328] },
+    bounds: { '2025-11-25': [110, 316], '2026-07-28': [110, 325] },
   },
 ] as const)('$what', ({ config, bounds }) => {
   let upstream: Measured;

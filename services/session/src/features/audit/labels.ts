@@ -2,7 +2,7 @@
 import type { Audit } from '@omnibus/audit';
 import type { Proofs } from '@omnibus/identity';
 import type { Caller, ConversationLabel, SessionKey } from '@omnibus/protocol';
-import { whoOf } from './who.ts';
+import { whoOf } from './records.ts';
 
 /**
  * @returns a function that records each new label of a conversation.

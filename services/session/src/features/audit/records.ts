@@ -2,14 +2,15 @@
  * Audit records of requests of clients: of each exchange when it ends, each list, each refusal, and each question of a server with its outcome.
  * They exist only where an audit is configured. Calls do not wait for them, except those that `audit.strict` holds back until a record is safe.
  */
-import type { Audit, AuditEvent, Weight } from '@omnibus/audit';
+import type { Audit, AuditEvent, Weight, Who } from '@omnibus/audit';
 import { entryDigest, type View } from '@omnibus/catalog';
 import type { Config } from '@omnibus/config';
-import type { Proofs } from '@omnibus/identity';
+import { Proofs } from '@omnibus/identity';
 import {
   isObject,
   listKindOf,
   repeatableMethods,
+  type Caller,
   type GatewayFault,
   type JsonObject,
   type JsonRpcRequest,
@@ -21,7 +22,6 @@ import { QuestionRecords } from './question-records.ts';
 import { RecordedCall, type OpenEvent } from './recorded-call.ts';
 import type { Destination } from '../../call/plan.ts';
 import { ruleOf } from './rule-of.ts';
-import { whoOf } from './who.ts';
 import type { CallWatcher, Note, Requested, Requester, SentCall, SentFor, WatchedCall } from '../../call/watchers.ts';
 
 export interface CallRecordsOptions {
@@ -256,4 +256,14 @@ function weightOf(method: string, called: JsonObject | undefined): Weight {
 
 function nameOf({ name }: JsonObject): string | undefined {
   return typeof name === 'string' ? name : undefined;
+}
+
+/** The identity of the caller, as the edge has authenticated it. Facts of another, as in a forged command, do not identify the sender. */
+export function whoOf(caller: Caller, proofs: Proofs | undefined): Who {
+  const { principal, address, origin } = caller;
+  const proven = Proofs.factsOf(caller, proofs);
+  const facts = proven?.principal === principal ? proven : undefined;
+  if (facts !== undefined && address === undefined && origin === undefined) return facts;
+  const { issuer, subject, tenant, actors, client, key } = facts ?? {};
+  return { principal, address: address ?? origin, issuer, subject, tenant, actors, client, key };
 }
