@@ -255,9 +255,9 @@ export class Adapter {
     const { identities } = this.#options;
     const { of, isInUse = false } = (await identities.changed(principal)) ?? {};
     if (of === 'all' && !(isInUse && this.#connection.isReady))
-      this.#connection.reconnect('a user has signed in', true);
+      this.#connection.reconnect('a user has signed in or out', true);
     // The user's connections have earlier credentials, or none. The server itself refuses a user without credentials.
-    if (of === 'user') this.#pool.renewFor(principal, 'its user has signed in', isInUse);
+    if (of === 'user') this.#pool.renewFor(principal, 'its user has signed in or out', isInUse);
     this.catalog.owners?.changed(principal);
     this.#features.userChanged(principal);
   }

@@ -41,7 +41,7 @@ export interface FeatureOptions {
   readonly repairs: RepairCounts | undefined;
 }
 
-/** Credentials that a user did not have before. */
+/** Credentials that a user did not have before, or has no more. */
 interface NewCredentials {
   /** The connections that have to be opened again: those of the user, or the one of all users. */
   readonly of: 'user' | 'all';

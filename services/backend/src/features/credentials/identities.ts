@@ -44,7 +44,9 @@ export function identitiesOf(
     },
     async changed(principal) {
       const change = await users?.changed(principal);
-      if (change !== 'new' && change !== 'found') return undefined;
+      // A WebSocket shows credentials only when it is opened, so it would go on with those that are gone.
+      const isStillShown = change === 'gone' && /^wss?:/i.test(config.url ?? '');
+      if (change !== 'new' && change !== 'found' && !isStillShown) return undefined;
       return { of: owned === undefined ? 'all' : 'user', isInUse: change === 'found' };
     },
   };
