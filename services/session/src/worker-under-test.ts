@@ -2,8 +2,7 @@
 import { setImmediate, setTimeout as pause } from 'node:timers/promises';
 import type { Audit } from '@omnibus/audit';
 import { catalogBucket, MemoryBus, subjects, type KeyValue, type OnFault } from '@omnibus/bus';
-import { firstReply } from '@omnibus/bus/testing';
-import { Heard } from '@omnibus/bus/testing';
+import { firstReply, Heard } from '@omnibus/bus/testing';
 import { offerKeyOf } from '@omnibus/catalog';
 import type { Config } from '@omnibus/config';
 import { loadedFrom } from '@omnibus/config/testing';

@@ -195,7 +195,6 @@ export class StoreRequests implements AsyncDisposable {
 
 class TooLarge extends Error {}
 
-/** The parser's own message would repeat a part of the text. */
 function wordsOf(status: number): string {
   switch (status) {
     case 429:
