@@ -356,8 +356,12 @@ export class Screen implements CallScreen {
       this.#order.run(
         (done) =>
           make((made) => {
-            then(made);
-            done();
+            try {
+              then(made);
+            } finally {
+              // After a check nothing else hears of a message that cannot be passed on: those after it have their turns.
+              done();
+            }
           }),
         isDispensable,
       );
