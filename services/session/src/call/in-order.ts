@@ -1,19 +1,27 @@
-/** Messages of one call, or of one session outside calls, in the order in which they came, if some of them wait for a check or a record. One without a wait passes at once. */
+/**
+ * Messages in the order in which they came, if some of them wait for a check or a record: those of one call, or those of one server outside calls. One without a wait
+ * passes at once.
+ */
 
 /** Messages that wait for another one: a server that says more than that is not heard meanwhile. */
-const maxWaiting = 100;
+export const maxWaiting = 100;
 
 export class InOrder {
   readonly #waiting: ((done: () => void) => void)[] = [];
   #isBusy = false;
 
+  /** Whether nothing runs or waits. */
+  get isIdle(): boolean {
+    return !this.#isBusy;
+  }
+
   /**
    * @param job calls `done` when the next one may follow.
-   * @param isDispensable it may be left out when too many wait; anything else waits in any case.
+   * @param most it is left out if so many wait already.
    * @returns false when it was left out.
    */
-  run(job: (done: () => void) => void, isDispensable: boolean): boolean {
-    if (isDispensable && this.#waiting.length >= maxWaiting) return false;
+  run(job: (done: () => void) => void, most: number): boolean {
+    if (this.#waiting.length >= most) return false;
     this.#waiting.push(job);
     if (!this.#isBusy) this.#next();
     return true;
@@ -41,5 +49,32 @@ export class InOrder {
       if (!isDone) return;
       this.#isBusy = false;
     }
+  }
+}
+
+/** The orders of several senders: no message waits for one of another sender. A sender of which nothing waits is forgotten. */
+export class Orders<Sender> {
+  /** Undefined before the first message. */
+  #busy: Map<Sender, InOrder> | undefined;
+
+  /** As `run` of an order. */
+  run(sender: Sender, job: (done: () => void) => void, most: number): boolean {
+    this.#busy ??= new Map();
+    const orders = this.#busy;
+    const order = orders.get(sender) ?? new InOrder();
+    orders.set(sender, order);
+    const forget = (): void => {
+      if (order.isIdle && orders.get(sender) === order) orders.delete(sender);
+    };
+    const isHeard = order.run(
+      (done) =>
+        job(() => {
+          done();
+          forget();
+        }),
+      most,
+    );
+    forget();
+    return isHeard;
   }
 }

@@ -1,7 +1,9 @@
 /** Messages of servers outside calls for the client of one session. */
-import { notificationText, type ServerName, type ServerNotice } from '@omnibus/protocol';
+import type { View } from '@omnibus/catalog';
+import { fault, notificationText, toErrorObject, type ServerName, type ServerNotice } from '@omnibus/protocol';
 import { publicElicitation } from '../public-ids/elicitation-ids.ts';
 import { transformOutsideCalls } from '../call/outside-calls.ts';
+import { maxWaiting } from '../call/in-order.ts';
 import type { CallTransform, Questioner } from '../call/transform.ts';
 import type { SessionParts } from './session-parts.ts';
 
@@ -11,16 +13,20 @@ export type SessionNotice = Exclude<ServerNotice, { readonly kind: 'adapter-chan
 /** Kinds of notices that a server sends unprompted; others belong to tasks or questions of the client. */
 const unasked: ReadonlySet<string> = new Set<SessionNotice['kind']>(['resource-updated', 'log', 'notification']);
 
-/** Kinds of notices of which some are left out when too many wait for those before them. */
-const dispensable: ReadonlySet<string> = new Set<SessionNotice['kind']>([
-  'log',
-  'notification',
-  'resource-updated',
-  'task-progress',
-]);
+/** A notice of a kind does not wait if so many messages of its server wait already: those that a server sends in a flood leave room for others. */
+const most: Readonly<Record<SessionNotice['kind'], number>> = {
+  log: maxWaiting,
+  notification: maxWaiting,
+  'resource-updated': maxWaiting,
+  'task-progress': maxWaiting,
+  'task-status': maxWaiting,
+  'elicitation-complete': 2 * maxWaiting,
+  question: 2 * maxWaiting,
+  'question-withdrawn': 3 * maxWaiting,
+};
 
 export function hearNotice(parts: SessionParts, said: SessionNotice): void {
-  const { host, client, sight, order } = parts;
+  const { host, client, sight, orders } = parts;
   if (!said.sessions.includes(client.key)) return;
   const { view } = sight;
   if (view?.definition.servers.includes(said.server) !== true) return;
@@ -28,12 +34,33 @@ export function hearNotice(parts: SessionParts, said: SessionNotice): void {
     return;
   if (said.kind === 'log' && !client.wantsLog(said.params)) return;
   if (mayBeOfWiderKey(said) && client.facts?.tools !== undefined && !view.mayEverythingOf(said.server)) return;
-  const isHeard = order.run((done) => {
-    const transform = transformOutsideCalls(host, client, said);
-    transformed(parts, said, transform, (notice) => deliver(parts, notice));
-    transform.after(done);
-  }, dispensable.has(said.kind));
-  if (!isHeard) host.metrics.dropped('queue_full');
+  if (!mayHave(parts, view, said)) return;
+  if (said.kind === 'resource-updated' && said.more === undefined) {
+    // Its URI alone says nothing.
+    deliver(parts, said);
+    return;
+  }
+  const isHeard = orders.run(
+    said.server,
+    (done) => {
+      const transform = transformOutsideCalls(host, client, said);
+      transformed(parts, said, transform, (notice) => deliver(parts, notice));
+      transform.after(done);
+    },
+    most[said.kind],
+  );
+  if (!isHeard) leaveOut(parts, said);
+}
+
+/** Too many messages of the server wait: does what can be done at once. */
+function leaveOut(parts: SessionParts, said: SessionNotice): void {
+  parts.host.metrics.dropped('queue_full');
+  if (said.kind === 'resource-updated') deliver(parts, { ...said, more: {} });
+  else if (said.kind === 'question-withdrawn') deliver(parts, said);
+  else if (said.kind === 'question')
+    parts.questions.answerOutsideCalls(said, {
+      error: toErrorObject(fault('session.busy', `${most.question} messages of the server wait for their checks`)),
+    });
 }
 
 /** Whether a call of the same user's other client, with a key for more tools, can have caused a server's message without a call. */
@@ -41,38 +68,57 @@ function mayBeOfWiderKey(said: SessionNotice): boolean {
   return (said.kind === 'log' || said.kind === 'notification') && said.isOwn !== true;
 }
 
-function deliver(
-  { host, client, sight: { view }, streams, forwarding, questions }: SessionParts,
-  notice: SessionNotice,
-): void {
-  // The endpoint may have been removed meanwhile.
-  if (view === undefined) return;
+/** Whether the client may have it by its present rights. A question that it may not have is refused. */
+function mayHave({ client, questions }: SessionParts, view: View, notice: SessionNotice): boolean {
+  switch (notice.kind) {
+    case 'question':
+      if (notice.tool === undefined || view.mayHaveTask(notice.server, notice.tool)) return true;
+      questions.refuseOutsideCalls(notice);
+      return false;
+    case 'task-status':
+      return client.taskMode() === 'requested' && view.mayHaveTask(notice.server, notice.tool);
+    case 'task-progress':
+      return view.mayHaveTask(notice.server, notice.tool);
+    case 'resource-updated':
+      return view.mayHave(notice.server, notice.uri);
+    default:
+      return true;
+  }
+}
+
+function deliver(parts: SessionParts, notice: SessionNotice): void {
+  const {
+    host,
+    client,
+    sight: { view },
+    streams,
+    forwarding,
+    questions,
+  } = parts;
+  // The endpoint may have been removed meanwhile, or the client's rights.
+  if (view === undefined || !mayHave(parts, view, notice)) return;
   const { messages } = forwarding;
   switch (notice.kind) {
     case 'question':
-      if (notice.tool === undefined || view.mayHaveTask(notice.server, notice.tool)) questions.outsideCalls(notice);
-      else questions.refuseOutsideCalls(notice);
+      questions.outsideCalls(notice);
       return;
     case 'question-withdrawn':
       questions.withdrawOutsideCalls(notice);
       return;
     case 'task-status':
-      if (client.taskMode() === 'requested' && view.mayHaveTask(notice.server, notice.tool))
-        streams.push(notificationText('notifications/tasks/status', messages.task(notice)));
+      streams.push(notificationText('notifications/tasks/status', messages.task(notice)));
       return;
     case 'task-progress':
-      if (!view.mayHaveTask(notice.server, notice.tool)) return;
       forwarding.taskProgressed(notice);
       host.ownTasks?.taskProgressed(client.key, notice);
       return;
     case 'resource-updated':
-      if (view.mayHave(notice.server, notice.uri))
-        streams.push(
-          notificationText('notifications/resources/updated', {
-            ...notice.more,
-            uri: view.resources.publicUri(notice.server, notice.uri),
-          }),
-        );
+      streams.push(
+        notificationText('notifications/resources/updated', {
+          ...notice.more,
+          uri: view.resources.publicUri(notice.server, notice.uri),
+        }),
+      );
       return;
     case 'log':
       streams.push(messages.log(view, notice.server, notice.params));

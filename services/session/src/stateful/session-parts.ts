@@ -1,7 +1,7 @@
-import { fault, type SessionRecord } from '@omnibus/protocol';
+import { fault, type ServerName, type SessionRecord } from '@omnibus/protocol';
 import type { KeptAtServers } from '../call/kept-at-servers.ts';
 import type { Forwarding } from '../call/forward.ts';
-import type { InOrder } from '../call/in-order.ts';
+import type { Orders } from '../call/in-order.ts';
 import type { PostStream } from '../streams/post-stream.ts';
 import type { SessionStreams } from '../streams/session-streams.ts';
 import type { OfferWait } from '../views/offer-wait.ts';
@@ -28,7 +28,7 @@ export interface SessionParts {
   readonly questions: ServerQuestions;
   readonly offerWait: OfferWait;
   /** Of messages of servers outside calls. */
-  readonly order: InOrder;
+  readonly orders: Orders<ServerName>;
   readonly guests: readonly SessionGuest[];
 }
 

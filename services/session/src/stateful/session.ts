@@ -37,7 +37,7 @@ import {
 import type { ActorRefFrom } from 'xstate';
 import type { Barrier } from '../call/barrier.ts';
 import { Forwarding } from '../call/forward.ts';
-import { InOrder } from '../call/in-order.ts';
+import { Orders } from '../call/in-order.ts';
 import { KeptAtServers } from '../call/kept-at-servers.ts';
 import { offeredBy } from '../call/routes/needed-capability.ts';
 import { initializeResult } from '../dialect/legacy/handshake.ts';
@@ -152,7 +152,7 @@ export class Session {
       kept,
       questions,
       offerWait,
-      order: new InOrder(),
+      orders: new Orders<ServerName>(),
     };
     return { ...parts, guests: guests.map((make) => make(parts)) };
   }

@@ -22,6 +22,7 @@ import { callerOf, WorkerUnderTest, type ClientUnderTest } from '../../worker-un
 const rules = [
   { id: 'all', who: 'everyone', allow: '*' },
   { id: 'from-web', who: 'everyone', label: 'web', as: 'untrusted' },
+  { id: 'hidden', who: 'everyone', deny: ['web/hidden', 'resource:web/web://hidden'] },
 ];
 const denied: JsonObject = { deny: 'mail/send', after: 'untrusted' };
 const form: JsonObject = { message: 'what shall I send?', requestedSchema: { type: 'object', properties: {} } };
@@ -177,17 +178,20 @@ describe('a message outside calls', () => {
     const { error } = await client.ask('tools/call', { name: 'mail__send', arguments: {} });
     return error?.data?.['rule'] ?? 'sent';
   };
-  const open = async (): Promise<ClientUnderTest> => {
+  const open = async (revision: Revision = latestLegacyRevision): Promise<ClientUnderTest> => {
     await started(latestLegacyRevision);
-    return up.open(latestLegacyRevision, { elicitation: { form: {} } }, ann);
+    return up.open(revision, { elicitation: { form: {} } }, ann);
   };
+  const completed = 'notifications/elicitation/complete';
+  /** A message that adds no label, since it says nothing. */
+  const complete = (client: ClientUnderTest): void =>
+    up.notice({ ...about(client), kind: 'elicitation-complete', elicitationId: 'one' });
 
-  /** A later message arrives, and the log message before it neither arrives nor labels. */
-  const neverHeard = async (client: ClientUnderTest): Promise<void> => {
-    const last = { kind: 'notification', method: 'notifications/last' } as const;
-    up.notice({ ...about(client), ...last, server: parseServerName('mail') });
-    await client.pushed.untilSome(({ method }) => method === last.method);
-    expect(client.pushed.values.map(({ method }) => method)).not.toContain('notifications/message');
+  /** A later message of the server arrives, and one before it neither arrives nor labels. @param method of that one. */
+  const neverHeard = async (client: ClientUnderTest, method = 'notifications/message'): Promise<void> => {
+    complete(client);
+    await client.pushed.untilSome((message) => message.method === completed);
+    expect(client.pushed.values.map((message) => message.method)).not.toContain(method);
     expect(await sent(client)).toBe('sent');
   };
 
@@ -235,24 +239,69 @@ describe('a message outside calls', () => {
     await neverHeard(client);
   });
 
-  it('keeps its place among others while its label is recorded', async () => {
+  const hidden = { tool: 'hidden', place: undefined };
+  it.each<[what: string, method: string, notice: JsonObject, revision?: Revision]>([
+    [
+      'the state of a task, since its revision has none',
+      'notifications/tasks/status',
+      { kind: 'task-status', tool: 'read', task: task('working') },
+      '2025-06-18',
+    ],
+    [
+      'the state of a task of a tool that it may not use',
+      'notifications/tasks/status',
+      { ...hidden, kind: 'task-status', task: task('working') },
+    ],
+    [
+      'progress of such a task',
+      'notifications/progress',
+      {
+        ...hidden,
+        kind: 'task-progress',
+        taskId: 'send-1',
+        progress: { kind: 'progress', progress: 1, message: 'one' },
+      },
+    ],
+    [
+      'a question of such a task',
+      'elicitation/create',
+      { ...hidden, kind: 'question', input: 7, method: 'elicitation/create', params: form },
+    ],
+    [
+      'the change of a resource that it may not see',
+      'notifications/resources/updated',
+      { kind: 'resource-updated', uri: 'web://hidden', more: { title: 'one' } },
+    ],
+  ])('labels nothing if the client does not get it: %s', async (_what, method, notice, revision) => {
+    const client = await open(revision);
+    up.notice({ ...about(client), ...notice } as unknown as ServerNotice);
+    await neverHeard(client, method);
+  });
+
+  it("keeps its place among its server's others while its label is recorded", async () => {
     const client = await open();
     const count = 20;
     for (let index = 0; index < count; index += 1) {
-      log(client, `web ${index}`);
-      up.notice({
-        ...about(client),
-        server: parseServerName('mail'),
-        kind: 'log',
-        params: { level: 'error', data: `mail ${index}` },
-      });
+      log(client, 'labelled');
+      complete(client);
     }
     const heard = (): unknown[] =>
-      client.pushed.values
-        .filter(({ method }) => method === 'notifications/message')
-        .map(({ params }) => (params as JsonObject)['data']);
-    await client.pushed.untilSome(({ params }) => (params as JsonObject)['data'] === `mail ${count - 1}`);
-    expect(heard()).toEqual(Array.from({ length: count }, (_, index) => [`web ${index}`, `mail ${index}`]).flat());
+      client.pushed.values.map(({ method }) => method).filter((method) => method?.endsWith('list_changed') === false);
+    await client.pushed.untilSome(() => heard().length === 2 * count);
+    expect(heard()).toEqual(Array.from({ length: count }, () => ['notifications/message', completed]).flat());
+  });
+
+  it('holds up none of another server while its label is recorded', async () => {
+    const client = await open();
+    const recorded = Promise.withResolvers<never>();
+    const board = await ConversationBoard.open(up.bus);
+    const add = vi.spyOn(Object.getPrototypeOf(board) as ConversationBoard, 'add').mockReturnValue(recorded.promise);
+    onTestFinished(() => add.mockRestore());
+    log(client, 'labelled');
+    up.notice({ ...about(client), server: parseServerName('mail'), kind: 'notification', method: 'notifications/x' });
+    await client.pushed.untilSome(({ method }) => method === 'notifications/x');
+    recorded.reject(new Error('away'));
+    await neverHeard(client);
   });
 
   it('is withheld while its label cannot be recorded, and those after it are not', async () => {

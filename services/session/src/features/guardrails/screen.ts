@@ -23,7 +23,7 @@ import {
 import type { Wanted } from '../../call/permission.ts';
 import type { AddedLabel, CallScreen, Questioner } from '../../call/transform.ts';
 import { builtInVerdict } from './built-in.ts';
-import { InOrder } from '../../call/in-order.ts';
+import { InOrder, maxWaiting } from '../../call/in-order.ts';
 import type { ScreenedMessage, Verdict } from './message.ts';
 import type { Outside, OutsideCaller } from './outside.ts';
 import { redactedOutcome } from './redacted.ts';
@@ -363,7 +363,7 @@ export class Screen implements CallScreen {
               done();
             }
           }),
-        isDispensable,
+        isDispensable ? maxWaiting : Infinity,
       );
   }
 
