@@ -1,5 +1,5 @@
 /** What becomes of messages of servers outside calls, on their way to a client. */
-import type { ServerName, ServerNotice } from '@omnibus/protocol';
+import type { JsonObject, ServerName, ServerNotice } from '@omnibus/protocol';
 import type { CallHost } from './call-host.ts';
 import type { Wanted } from './permission.ts';
 import { unchanged, type CallTransform } from './transform.ts';
@@ -32,4 +32,24 @@ export function transformOutsideCalls(
   if (screen === undefined) return unchanged;
   const to = tool === undefined ? { server } : { server, tool };
   return transformOf(transforms.on, { method: wanted.method, screen }, to, client) ?? unchanged;
+}
+
+/**
+ * Passes on what a server says beside an id or a URI. Alone, that says nothing, so it is passed on in any case.
+ * @param then gets an empty object in place of what must not be passed on.
+ */
+export function saidBeside(
+  transform: CallTransform,
+  event: string,
+  more: JsonObject,
+  then: (more: JsonObject) => void,
+): void {
+  let isSaid = false;
+  transform.said(event, more, (shown) => {
+    isSaid = true;
+    then(shown);
+  });
+  transform.after(() => {
+    if (!isSaid) then({});
+  });
 }

@@ -15,8 +15,9 @@ const verdict = (valid: boolean): ExchangeEvent => ({
   kind: 'result',
   result: { content: [], structuredContent: { valid } },
 });
-const [updated, status, logged] = [
+const [updated, completed, status, logged] = [
   'notifications/resources/updated',
+  'notifications/elicitation/complete',
   'notifications/tasks/status',
   'notifications/message',
 ];
@@ -136,4 +137,16 @@ it('let the withdrawal of a question pass at once when too many of them wait', a
   expect(heard('elicitation/create')).toHaveLength(1);
   answer(verdict(true));
   await until('notifications/cancelled', 101);
+});
+
+it('tell the id or URI alone where the guardrail withholds the rest', async () => {
+  up.outcome = verdict(false);
+  say('judged', { ...changed, more });
+  say('judged', { kind: 'elicitation-complete', elicitationId: 'one', more });
+  await until(completed);
+  expect([heard(updated), heard(completed)]).toEqual([[{ uri: 'judged://page' }], [{ elicitationId: 'judged:one' }]]);
+  up.outcome = verdict(true);
+  say('judged', { ...changed, more });
+  await until(updated, 2);
+  expect(heard(updated)[1]).toEqual({ ...more, uri: 'judged://page' });
 });

@@ -2,7 +2,7 @@
 import type { View } from '@omnibus/catalog';
 import { fault, notificationText, toErrorObject, type ServerName, type ServerNotice } from '@omnibus/protocol';
 import { publicElicitation } from '../public-ids/elicitation-ids.ts';
-import { transformOutsideCalls } from '../call/outside-calls.ts';
+import { saidBeside, transformOutsideCalls } from '../call/outside-calls.ts';
 import { maxWaiting } from '../call/in-order.ts';
 import type { CallTransform, Questioner } from '../call/transform.ts';
 import type { SessionParts } from './session-parts.ts';
@@ -169,10 +169,10 @@ function transformed(
       return;
     case 'resource-updated':
     case 'elicitation-complete':
-      // Its id alone says nothing.
       if (notice.more === undefined) pass(notice);
       else
-        transform.said(
+        saidBeside(
+          transform,
           `notifications/${notice.kind === 'resource-updated' ? 'resources/updated' : 'elicitation/complete'}`,
           notice.more,
           (more) => pass({ ...notice, more }),

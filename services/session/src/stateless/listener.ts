@@ -22,6 +22,7 @@ import {
 } from '@omnibus/protocol';
 import { modernDialect } from '../dialect/modern/dialect.ts';
 import { Exchange } from '../call/exchange.ts';
+import { Orders } from '../call/in-order.ts';
 import type { Subscription } from '../call/kept-at-servers.ts';
 import { SubscriptionHolders } from '../call/subscription-holders.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
@@ -44,6 +45,8 @@ export class Listener {
   readonly place: Place;
   /** The part of the client's capabilities on which offers depend. */
   readonly declared: Declared;
+  /** Of what servers say beside the URIs of changed resources. */
+  readonly orders = new Orders<ServerName>();
   readonly #host: StatelessHost;
   readonly #kinds: ReadonlySet<ChangeKind>;
   readonly #contacted = new Set<ServerName>();

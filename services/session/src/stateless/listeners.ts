@@ -7,12 +7,14 @@ import {
   readOwnLimit,
   tasksExtension,
   type GatewayFault,
+  type JsonObject,
   type ServerName,
   type ServerNotice,
   type SessionKey,
 } from '@omnibus/protocol';
 import type { Barrier } from '../call/barrier.ts';
-import { transformOutsideCalls } from '../call/outside-calls.ts';
+import { maxWaiting } from '../call/in-order.ts';
+import { saidBeside, transformOutsideCalls } from '../call/outside-calls.ts';
 import type { LinkedResources } from '../call/routes/linked-resources.ts';
 import type { Place } from '../views/place.ts';
 import { listenedResources } from './listened-resources.ts';
@@ -20,6 +22,8 @@ import { Listener } from './listener.ts';
 import { servedClientOf, tasksMissing, type PendingReply } from './pending-reply.ts';
 import { Shares } from './shares.ts';
 import type { ChangesFor, StatelessHost } from './stateless-host.ts';
+
+type ResourceNotice = Extract<ServerNotice, { kind: 'resource-updated' }>;
 
 /** Resource subscriptions of one stream. */
 const maxResourceSubscriptions = 1_000;
@@ -119,22 +123,45 @@ export class Listeners {
 
   hear(notice: ServerNotice): void {
     if (notice.kind !== 'resource-updated') return;
-    const { server, more } = notice;
     for (const key of notice.sessions) {
       const listener = this.#open.get(key);
-      const view = listener === undefined ? undefined : this.#host.view(listener.waiter.command.caller);
-      if (listener === undefined || view?.mayHave(server, notice.uri) !== true) continue;
-      if (listener.barrierTo(server) !== undefined) continue;
-      const uri = view.resources.publicUri(server, notice.uri);
-      // Its URI alone says nothing.
-      if (more === undefined) listener.resourceUpdated({ uri });
-      else
-        transformOutsideCalls(this.#host, servedClientOf(listener.waiter, this.#host), notice).said(
-          'notifications/resources/updated',
-          more,
-          (shown) => listener.resourceUpdated({ ...shown, uri }),
-        );
+      if (listener !== undefined) this.#hear(listener, notice);
     }
+  }
+
+  #hear(listener: Listener, notice: ResourceNotice): void {
+    const { server, more } = notice;
+    if (this.#uriFor(listener, notice) === undefined) return;
+    const tell = (shown: JsonObject): void => {
+      // The client's rights may be others by now.
+      const uri = this.#uriFor(listener, notice);
+      if (uri !== undefined) listener.resourceUpdated({ ...shown, uri });
+    };
+    if (more === undefined) {
+      // Its URI alone says nothing.
+      tell({});
+      return;
+    }
+    const isHeard = listener.orders.run(
+      server,
+      (done) => {
+        const transform = transformOutsideCalls(this.#host, servedClientOf(listener.waiter, this.#host), notice);
+        saidBeside(transform, 'notifications/resources/updated', more, tell);
+        transform.after(done);
+      },
+      maxWaiting,
+    );
+    if (isHeard) return;
+    this.#host.metrics.dropped('queue_full');
+    tell({});
+  }
+
+  /** The client's URI of the resource; undefined if the client may not hear of it. */
+  #uriFor(listener: Listener, { server, uri }: ResourceNotice): string | undefined {
+    const view = this.#host.view(listener.waiter.command.caller);
+    return view?.mayHave(server, uri) === true && listener.barrierTo(server) === undefined
+      ? view.resources.publicUri(server, uri)
+      : undefined;
   }
 
   #end(key: SessionKey, isGraceful: boolean): boolean {
