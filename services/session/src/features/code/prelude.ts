@@ -2,10 +2,12 @@
  * The first code in a sandbox: it makes `servers`, `console`, a clock that stands still, and random numbers by seed, and gives the host two functions. It
  * keeps the built-in functions that it uses, so that a script that replaces them changes only what it sees itself. Only text crosses its border.
  *
- * `call(server, tool, args)` returns the number of a call, or throws; `names()` returns JSON. `print(json)` and `finish(isOk, json)` take a text as
- * JSON, since the host reads a text of the engine up to its first NUL only.
+ * `calls(lines, last)` takes calls that the script has made, one a line: server, tool and arguments as JSON. The first call of a script has the number 1, and
+ * the last of these calls the number `last`. `names()` returns JSON.
+ * `print(json)` and `finish(isOk, json)` take a text as JSON, since the host reads a text of the engine up to its first NUL only. Each
+ * crossing costs as much as many steps of the engine, so calls and their outcomes cross together.
  */
-export const prelude = `(function (call, print, finish, names, now, seed) {
+export const prelude = `(function (calls, print, finish, names, now, seed) {
   'use strict';
   // Kept before a script can replace them.
   const { imul: Math_imul } = Math;
@@ -53,21 +55,37 @@ export const prelude = `(function (call, print, finish, names, now, seed) {
     }
   }
 
-  // The calls that run, by number.
-  const waiting = create(null);
+  // The calls that run, by number. It has the native functions itself, since a script may replace those of all maps.
+  const waiting = new Map();
+  for (const name of ['get', 'set', 'delete']) defineProperty(waiting, name, { __proto__: null, value: waiting[name] });
+  let count = 0;
+  // Calls that the host does not know yet.
+  let lines = '';
+  const longestLines = 8192;
+  const flush = () => {
+    if (lines === '') return;
+    const given = lines;
+    lines = '';
+    calls(given, count);
+  };
   const failure = (message, reason, stack) => {
     const error = new CallError(message, reason);
     defineProperty(error, 'stack', { __proto__: null, value: stack, writable: true, configurable: true });
     return error;
   };
-  const caller = (server, tool) => (given) =>
-    new NativePromise((resolve, reject) => {
-      const { stack } = new NativeError();
+  const caller = (head) => (given) => {
+    const { stack } = new NativeError();
+    return new NativePromise((resolve, reject) => {
       const args = given === undefined ? '{}' : stringify(given);
-      const answer = call(server, tool, args === undefined ? 'null' : args);
-      if (typeof answer === 'number') waiting[answer] = { resolve, reject, stack };
-      else reject(failure(answer, 'code.limit', stack));
+      const line = head + (args === undefined ? 'null' : args);
+      const joined = lines === '' ? line : lines + '\\n' + line;
+      waiting.set(count + 1, { resolve, reject, stack });
+      // From here on nothing needs memory, so that a call without room has no number.
+      lines = joined;
+      count += 1;
+      if (lines.length > longestLines) flush();
     });
+  };
 
   let known;
   const all = () => {
@@ -76,12 +94,15 @@ export const prelude = `(function (call, print, finish, names, now, seed) {
   };
   const silent = (key) => typeof key === 'symbol' || key === 'then' || key === 'toJSON' || hasOwn(Object_prototype, key);
   const fixed = { set: () => false, defineProperty: () => false, deleteProperty: () => false, setPrototypeOf: () => false, preventExtensions: () => false };
-  const listed = (read, missing, made) =>
-    new NativeProxy(create(null), {
+  const listed = (read, missing, make) => {
+    const kept = create(null);
+    const made = (key) => (kept[key] ??= make(key));
+    return new NativeProxy(create(null), {
       ...fixed,
       get(_, key) {
-        const found = read();
-        if (typeof key === 'string' && hasOwn(found, key)) return made(key);
+        const before = kept[key];
+        if (before !== undefined) return before;
+        if (typeof key === 'string' && hasOwn(read(), key)) return made(key);
         if (silent(key)) return undefined;
         throw new NativeError(missing(key));
       },
@@ -91,11 +112,12 @@ export const prelude = `(function (call, print, finish, names, now, seed) {
         hasOwn(read(), key) ? { __proto__: null, value: made(key), enumerable: true, configurable: true, writable: false } : undefined,
       getPrototypeOf: () => null,
     });
+  };
   const functionsOf = (server) =>
     listed(
       () => all()[server],
       (tool) => 'there is no function servers.' + server + '.' + tool + '; find_api finds functions',
-      (tool) => caller(server, tool),
+      (tool) => caller(server + ' ' + tool + ' '),
     );
   const servers = listed(
     all,
@@ -140,23 +162,27 @@ export const prelude = `(function (call, print, finish, names, now, seed) {
       json = stringify(made);
     } catch {
       const message = 'the script ends with a text of ' + made.length + ' characters, and its memory has no room for a copy (code.memory): return less';
-      finish(false, stringify(stringify({ message })));
-      return;
+      isOk = false;
+      json = stringify(stringify({ message }));
     }
+    flush();
     finish(isOk, json);
   };
   return {
-    // The host ends a call. 'given' is JSON.
-    settle(id, isOk, given) {
-      const open = waiting[id];
-      delete waiting[id];
-      if (open === undefined) return;
-      if (isOk) {
-        open.resolve(given === '' ? undefined : parse(given));
-        return;
+    flush,
+    // The host ends calls. 'given' is JSON: for each its number, whether it has succeeded, and what it has got, if anything.
+    settle(given) {
+      const settled = parse(given);
+      for (let at = 0; at < settled.length; at += 1) {
+        const { 0: id, 1: isOk, length } = settled[at];
+        const got = length > 2 ? settled[at][2] : undefined;
+        const open = waiting.get(id);
+        waiting.delete(id);
+        if (open !== undefined) {
+          if (isOk) open.resolve(got);
+          else open.reject(failure(got.message, got.reason, open.stack));
+        }
       }
-      const { message, reason } = parse(given);
-      open.reject(failure(message, reason, open.stack));
     },
     // The host has begun the script.
     watch(promise) {

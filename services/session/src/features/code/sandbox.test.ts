@@ -33,3 +33,25 @@ it('outcomes of one turn reach the thread of a script together', async () => {
   const outcomes = posted.mock.calls.map(([message]) => (message as { settled: object[] }).settled.length);
   expect(outcomes).toEqual([count, count]);
 });
+
+it('a call for whose outcome the script does not wait is made', async () => {
+  const end = await ran(`servers.files.read({ n: 1 }); return 'done';`);
+  expect(end).toMatchObject({ isOk: true, text: 'done', calls: ['{"n":1}'] });
+});
+
+it('each call has its own outcome, whatever their sizes, and however many are refused in between', async () => {
+  const end = await ran(
+    `const sizes = [1, 70_000, 12_000, 2, 90_000, 3];
+    const all = sizes.map((size, n) => servers.files.read({ n, size, text: 'x'.repeat(size > 9_000 ? 10 : size) }));
+    all.splice(3, 0, servers.files.read({ text: 'x'.repeat(20_000) }));
+    const made = (await Promise.allSettled(all)).map(({ status, value, reason }) => value?.text.length ?? reason.reason);
+    return JSON.stringify(made);`,
+    {
+      answer(args) {
+        const { size } = JSON.parse(args) as { readonly size: number };
+        return { isOk: true, text: JSON.stringify({ text: 'é'.repeat(size) }) };
+      },
+    },
+  );
+  expect(JSON.parse(end.text)).toEqual([1, 70_000, 12_000, 'code.limit', 2, 90_000, 3]);
+});

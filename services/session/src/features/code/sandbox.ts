@@ -16,6 +16,8 @@ import type { FromScript, Script } from './script-messages.ts';
 const stackBytes = 256 * 1024;
 /** Jobs between two looks at the clock. */
 const jobsAtOnce = 500;
+/** Characters of outcomes that the engine gets together. */
+const outcomesLength = 65_536;
 const before = '(async () => { "use strict";\n';
 const after = '\n})()';
 
@@ -26,8 +28,13 @@ export class Sandbox {
   #out: FromScript[] = [];
   readonly #runtime: QuickJSRuntime;
   readonly #context: QuickJSContext;
-  #settle: QuickJSHandle | undefined;
+  /** Functions of the first code. */
+  #given: { readonly settle: QuickJSHandle; readonly flush: QuickJSHandle } | undefined;
+  /** Calls of the script, the refused ones too: the number of the last one. */
+  #made = 0;
   #calls = 0;
+  /** Calls that this host refuses. */
+  #refused: SettledCall[] = [];
   /** Characters of the arguments of calls that are open, by their numbers. */
   readonly #open = new Map<number, number>();
   #openLength = 0;
@@ -58,11 +65,11 @@ export class Sandbox {
   /** Gives the script the outcomes of calls, and continues it. */
   settle(settled: readonly SettledCall[]): void {
     this.#during(() => {
-      for (const { id, isOk, text } of settled) {
+      for (const { id } of settled) {
         this.#openLength -= this.#open.get(id) ?? 0;
         this.#open.delete(id);
-        this.#give(id, isOk, text);
       }
+      this.#give(settled);
     });
   }
 
@@ -111,7 +118,10 @@ export class Sandbox {
     const host = this.#evaluated(prelude, 'prelude');
     if (host === undefined) return;
     const made = context.callFunction(host, context.undefined, [
-      context.newFunction('call', (server, tool, args) => this.#call(server, tool, args)),
+      context.newFunction('calls', (lines, last) => {
+        for (const line of this.#textOf(lines).split('\n')) this.#call(line);
+        if (this.#made !== context.dump(last)) this.#end(false, 'the script needs too much memory');
+      }),
       context.newFunction('print', (line) => this.#print(this.#jsonOf(line))),
       context.newFunction('finish', (isOk, text) => this.#finish(context.dump(isOk) === true, this.#jsonOf(text))),
       context.newFunction('names', () => context.newString(this.#script.names)),
@@ -120,7 +130,7 @@ export class Sandbox {
     ]);
     if (made.error !== undefined) throw new Error(JSON.stringify(context.dump(made.error)));
     const parts = made.value;
-    this.#settle = context.getProp(parts, 'settle');
+    this.#given = { settle: context.getProp(parts, 'settle'), flush: context.getProp(parts, 'flush') };
     const promise = this.#evaluated(plain, 'script.ts');
     if (promise !== undefined) context.callFunction(context.getProp(parts, 'watch'), context.undefined, [promise]);
   }
@@ -143,14 +153,24 @@ export class Sandbox {
   }
 
   #drain(): void {
-    while (!this.#isOver && this.#runtime.hasPendingJob()) {
+    while (!this.#isOver) {
       const done = this.#runtime.executePendingJobs(jobsAtOnce);
       done.error?.dispose();
-      // Calls do not wait for jobs that go on and on.
-      if (this.#runtime.hasPendingJob()) this.#flush();
+      this.#run(this.#given?.flush, []);
       if (this.#isLate) this.#end(false, this.#late);
+      else if (this.#refused.length > 0) this.#give(this.#refused.splice(0));
+      // Calls do not wait for jobs that go on and on.
+      else if (this.#runtime.hasPendingJob()) this.#flush();
+      else return;
     }
-    if (this.#isLate && !this.#isOver) this.#end(false, this.#late);
+  }
+
+  /** Calls a function of the first code. */
+  #run(act: QuickJSHandle | undefined, args: readonly QuickJSHandle[]): void {
+    if (act === undefined || this.#isOver) return;
+    const done = this.#context.callFunction(act, this.#context.undefined, [...args]);
+    if (done.error === undefined) done.value.dispose();
+    else this.#thrown(done.error);
   }
 
   #textOf(handle: QuickJSHandle | undefined): string {
@@ -162,29 +182,30 @@ export class Sandbox {
     return JSON.parse(this.#textOf(handle)) as string;
   }
 
-  /** @returns the number of the call, or why it is refused. */
-  #call(server: QuickJSHandle, tool: QuickJSHandle, args: QuickJSHandle): QuickJSHandle {
+  /** @param line the names of server and tool, and the arguments as JSON. */
+  #call(line: string): void {
     const { calls, argumentLength, openLength } = this.#script.limits;
-    const refuse = (problem: string): QuickJSHandle => this.#context.newString(problem);
-    if (this.#calls >= calls) return refuse(`a script may make ${calls} calls (code.calls)`);
-    const text = this.#textOf(args);
-    if (text.length > argumentLength)
-      return refuse(`the arguments have ${text.length} characters; ${argumentLength} are allowed`);
-    if (this.#openLength + text.length > openLength)
-      return refuse(
+    const toolAt = line.indexOf(' ') + 1;
+    const argsAt = line.indexOf(' ', toolAt) + 1;
+    const length = line.length - argsAt;
+    this.#made += 1;
+    const id = this.#made;
+    const refuse = (message: string): void => {
+      this.#refused.push({ id, isOk: false, text: JSON.stringify({ message, reason: 'code.limit' }) });
+    };
+    if (this.#calls >= calls) refuse(`a script may make ${calls} calls (code.calls)`);
+    else if (length > argumentLength) refuse(`the arguments have ${length} characters; ${argumentLength} are allowed`);
+    else if (this.#openLength + length > openLength)
+      refuse(
         `the arguments of calls that are open have ${this.#openLength} characters; ${openLength} are allowed: wait for some of them`,
       );
-    this.#calls += 1;
-    this.#open.set(this.#calls, text.length);
-    this.#openLength += text.length;
-    this.#out.push({
-      kind: 'call',
-      id: this.#calls,
-      server: this.#textOf(server),
-      tool: this.#textOf(tool),
-      args: text,
-    });
-    return this.#context.newNumber(this.#calls);
+    else {
+      this.#calls += 1;
+      this.#open.set(id, length);
+      this.#openLength += length;
+      const [server, tool] = [line.slice(0, toolAt - 1), line.slice(toolAt, argsAt - 1)];
+      this.#out.push({ kind: 'call', id, server, tool, args: line.slice(argsAt) });
+    }
   }
 
   #print(line: string): void {
@@ -194,26 +215,28 @@ export class Sandbox {
         line.length < room ? `${line}\n` : `${line.slice(0, room)}\n… (console.log: the rest is left out)\n`;
   }
 
-  #give(id: number, isOk: boolean, text: string): void {
-    const context = this.#context;
+  /** Gives the script outcomes, as many at once as fit into one text of the engine. */
+  #give(settled: readonly SettledCall[]): void {
     const { memoryBytes } = this.#script.limits;
-    const fits = text.length < memoryBytes / 4;
-    const args = [
-      context.newNumber(id),
-      fits && isOk ? context.true : context.false,
-      context.newString(
-        fits
-          ? text
-          : JSON.stringify({
-              message: `the result has ${text.length} characters, which do not fit into the memory of the script (code.memory)`,
-              reason: 'result.too_large',
-            }),
-      ),
-    ];
-    const done = context.callFunction(this.#settle as QuickJSHandle, context.undefined, args);
-    for (const arg of args) arg.dispose();
-    if (done.error === undefined) done.value.dispose();
-    else this.#thrown(done.error);
+    let outcomes = '';
+    const settle = (): void => {
+      if (outcomes === '') return;
+      const text = this.#context.newString(`[${outcomes}]`);
+      outcomes = '';
+      this.#run(this.#given?.settle, [text]);
+      text.dispose();
+    };
+    for (const { id, isOk, text } of settled) {
+      if (outcomes.length + text.length > outcomesLength) settle();
+      if (outcomes !== '') outcomes += ',';
+      if (text.length >= memoryBytes / 4)
+        outcomes += `[${id},false,${JSON.stringify({
+          message: `the result has ${text.length} characters, which do not fit into the memory of the script (code.memory)`,
+          reason: 'result.too_large',
+        })}]`;
+      else outcomes += text === '' ? `[${id},${isOk}]` : `[${id},${isOk},${text}]`;
+    }
+    settle();
   }
 
   #finish(isOk: boolean, text: string): void {
