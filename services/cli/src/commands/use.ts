@@ -87,14 +87,7 @@ export function listResources(pattern: string | undefined, options: UseOptions):
 export function callTool(name: string, words: readonly string[], options: CallOptions): Promise<void> {
   return runCommand(options.json, () =>
     using(options, async (opened, request) => {
-      const tools = await all(opened, 'tools', request);
-      const tool = tools.find((each) => each['name'] === name);
-      if (tool === undefined)
-        throw unknown(
-          'tool',
-          name,
-          tools.map((each) => String(each['name'])),
-        );
+      const tool = named('tool', name, await all(opened, 'tools', request));
       const schema = isObject(tool['inputSchema']) ? tool['inputSchema'] : undefined;
       const given = await complete(readArguments(words, schema, await wholeOf(options.args)), schema, options);
       if (
@@ -121,14 +114,7 @@ export function callTool(name: string, words: readonly string[], options: CallOp
 export function getPrompt(name: string, words: readonly string[], options: CallOptions): Promise<void> {
   return runCommand(options.json, () =>
     using(options, async (opened, request) => {
-      const prompts = await all(opened, 'prompts', request);
-      const prompt = prompts.find((each) => each['name'] === name);
-      if (prompt === undefined)
-        throw unknown(
-          'prompt',
-          name,
-          prompts.map((each) => String(each['name'])),
-        );
+      const prompt = named('prompt', name, await all(opened, 'prompts', request));
       const declared = Array.isArray(prompt['arguments']) ? prompt['arguments'].filter(isObject) : [];
       const schema = {
         properties: Object.fromEntries(
@@ -347,7 +333,11 @@ function argumentsOf(prompt: JsonObject): string {
   return `(${names.join(', ')})`;
 }
 
-function unknown(kind: string, name: string, names: readonly string[]): CommandProblem {
+/** @throws {CommandProblem} which names entries with similar names. */
+function named(kind: string, name: string, entries: readonly JsonObject[]): JsonObject {
+  const found = entries.find((each) => each['name'] === name);
+  if (found !== undefined) return found;
+  const names = entries.map((each) => String(each['name']));
   const similar = nearestOf(name, names);
   const near = [
     ...new Set([
@@ -355,7 +345,7 @@ function unknown(kind: string, name: string, names: readonly string[]): CommandP
       ...names.filter((each) => each.includes(name) || each.endsWith(`__${name}`) || name.includes(each)),
     ]),
   ].slice(0, 3);
-  return new CommandProblem('unknown', `there is no ${kind} ${JSON.stringify(name)}`, {
+  throw new CommandProblem('unknown', `there is no ${kind} ${JSON.stringify(name)}`, {
     advice:
       near.length > 0
         ? `Did you mean ${near.map((each) => printable(each)).join(' or ')}?`
