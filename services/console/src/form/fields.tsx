@@ -180,15 +180,20 @@ function Without({ schema, root, value, set, isRequired, isText, isChoice }: Wit
           send empty text
         </button>
       )}
-      {value === '' && isText && (
-        <span class="dim">
-          an empty text is sent{' '}
-          <button type="button" class="small" onClick={() => set(undefined)}>
-            leave it out
-          </button>
-        </span>
-      )}
+      {value === '' && isText && <LeaveOut sent="an empty text" set={set} />}
     </>
+  );
+}
+
+/** @param sent what is sent now. */
+function LeaveOut({ sent, set }: Pick<FieldProps, 'set'> & { readonly sent: string }) {
+  return (
+    <span class="dim">
+      {sent} is sent{' '}
+      <button type="button" class="small" onClick={() => set(undefined)}>
+        leave it out
+      </button>
+    </span>
   );
 }
 
@@ -272,14 +277,7 @@ function List({ schema, root, value, set, problems, path, depth, label }: Inner)
           send an empty list
         </button>
       )}
-      {Array.isArray(value) && given.length === 0 && (
-        <span class="dim">
-          an empty list is sent{' '}
-          <button type="button" class="small" onClick={() => set(undefined)}>
-            leave it out
-          </button>
-        </span>
-      )}
+      {Array.isArray(value) && given.length === 0 && <LeaveOut sent="an empty list" set={set} />}
     </>
   );
 }

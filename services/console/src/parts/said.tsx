@@ -66,3 +66,18 @@ export function Target({ address }: { readonly address: string }) {
     </a>
   );
 }
+
+/** The name of a user or program, and its groups. */
+export function WithGroups({ name, groups }: { readonly name: string; readonly groups: readonly string[] }) {
+  return (
+    <>
+      <Said text={name} max={80} />
+      {groups.length > 0 && (
+        <span class="dim">
+          {' '}
+          <Said text={groups.join(', ')} max={120} />
+        </span>
+      )}
+    </>
+  );
+}

@@ -8,7 +8,7 @@ import { useChosen } from '../parts/chosen.ts';
 import { Found } from '../parts/found.tsx';
 import { may } from '../parts/may.ts';
 import { OperatorButton } from '../parts/operator-button.tsx';
-import { Said } from '../parts/said.tsx';
+import { Said, WithGroups } from '../parts/said.tsx';
 import { SearchField } from '../parts/search-field.tsx';
 import { State } from '../parts/state.tsx';
 import { sorted, Table, type Columns } from '../parts/table.tsx';
@@ -108,13 +108,7 @@ function List({ shown, choose }: ListProps) {
       {sorted('Agents', shown, columns).map((agent) => (
         <tr key={agent.name}>
           <td>
-            <Said text={agent.name} max={80} />
-            {agent.groups.length > 0 && (
-              <span class="dim">
-                {' '}
-                <Said text={agent.groups.join(', ')} max={120} />
-              </span>
-            )}
+            <WithGroups name={agent.name} groups={agent.groups} />
           </td>
           <td>
             <Said text={agent.owner} max={80} />

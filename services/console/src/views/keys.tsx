@@ -8,7 +8,7 @@ import { Found } from '../parts/found.tsx';
 import { may } from '../parts/may.ts';
 import { OperatorButton } from '../parts/operator-button.tsx';
 import { sorted, Table, type Columns } from '../parts/table.tsx';
-import { Said } from '../parts/said.tsx';
+import { Said, WithGroups } from '../parts/said.tsx';
 import { SearchField } from '../parts/search-field.tsx';
 import { State } from '../parts/state.tsx';
 import { ForOthers } from '../parts/unknown-rights.tsx';
@@ -91,13 +91,7 @@ function List({ shown, choose }: { readonly shown: readonly KeySeen[]; readonly 
       {sorted('Keys', shown, columns).map((key) => (
         <tr key={key.id}>
           <td>
-            <Said text={key.subject} max={80} />
-            {key.groups.length > 0 && (
-              <span class="dim">
-                {' '}
-                <Said text={key.groups.join(', ')} max={120} />
-              </span>
-            )}
+            <WithGroups name={key.subject} groups={key.groups} />
           </td>
           <td>
             <code>{key.id}</code>
