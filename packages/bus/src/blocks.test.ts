@@ -1,6 +1,6 @@
 import type { Facts, Principal } from '@omnibus/protocol';
 import { expect, it } from 'vitest';
-import { Blocks } from './blocks.ts';
+import { Blocks, isOfGone } from './blocks.ts';
 import { MemoryBus } from './memory/bus.ts';
 import { blocksBucket } from './subjects.ts';
 
@@ -101,4 +101,14 @@ it('a full bucket has room for a new block once the records that have ended are 
   await Promise.all(last.map((each) => blocks.addGone(each)));
   await expect.poll(() => blocks.size).toBe(3);
   blocks.close();
+});
+
+it('a record of a removed user is about that user in its tenant alone, and about its other spellings where they are the same', () => {
+  const isAnn = isOfGone({ name: `${issuer}|ann` });
+  const signedIn = caller(`${issuer}|ann`, { issuer: 'https://mcp.example.com' });
+  expect([caller('ann'), signedIn].map(isAnn)).toEqual([true, true]);
+  const others = [caller('Ann'), caller('anna'), caller('ann', { tenant: 'acme' }), caller('ann', { issuer: 'other' })];
+  expect(others.map(isAnn)).toEqual([false, false, false, false]);
+  const isDan = isOfGone({ name: `${issuer}|Dan`, tenant: 'acme', isAnyCase: true });
+  expect([caller('dAN', { tenant: 'acme' }), caller('Dan')].map(isDan)).toEqual([true, false]);
 });

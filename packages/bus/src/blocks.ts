@@ -19,6 +19,9 @@ import { blocksBucket } from './subjects.ts';
 /** Time after which an ended record is removed. */
 const endedMs = 10 * 60_000;
 
+/** A user as tokens name it. */
+type NamedUser = Pick<Facts, 'issuer' | 'subject' | 'tenant'>;
+
 /** A user as directories know it. */
 type GoneUser = Pick<BlockRecord, 'name' | 'isAnyCase'> & { readonly tenant?: string | undefined };
 
@@ -127,7 +130,7 @@ export class Blocks {
   }
 
   /** The reason why a user is refused that its directory has deactivated or deleted. The admin port asks: blocks of operators do not count there. */
-  goneProblem(user: Pick<Facts, 'issuer' | 'subject' | 'tenant'>): GatewayFault | undefined {
+  goneProblem(user: NamedUser): GatewayFault | undefined {
     return this.#problemIn(goneNamesOf(user));
   }
 
@@ -180,6 +183,16 @@ const goneKey = (user: GoneUser): string => `gone.${hash('sha256', goneName(user
 const nameOf = (record: BlockRecord): string =>
   record.isGone === true ? goneName(record) : `${record.isPause === true ? 'pause' : record.kind} ${record.name}`;
 
+/**
+ * Tests whether users are the one that a directory has removed. A user that signs in at the provider through the gateway has the name there as its subject.
+ */
+export function isOfGone({ name, tenant = '', isAnyCase }: GoneUser): (user: NamedUser) => boolean {
+  const same = (text: string): string => (isAnyCase === true ? text.toLowerCase() : text);
+  const wanted = same(name);
+  return ({ issuer, subject, tenant: of = '' }) =>
+    of === tenant && (same(`${issuer}|${subject}`) === wanted || same(subject) === wanted);
+}
+
 function callerFault(record: BlockRecord): GatewayFault {
   if (record.isGone === true)
     return fault(
@@ -200,7 +213,7 @@ function targetFault(record: BlockRecord): GatewayFault {
  * The names by which a directory may have refused a user.
  * A user that signs in at a provider through the gateway has the name at the provider as its subject.
  */
-function goneNamesOf({ issuer, subject, tenant }: Pick<Facts, 'issuer' | 'subject' | 'tenant'>): readonly string[] {
+function goneNamesOf({ issuer, subject, tenant }: NamedUser): readonly string[] {
   return [`${issuer}|${subject}`, subject].flatMap((name) => [
     goneName({ name, tenant }),
     goneName({ name, tenant, isAnyCase: true }),

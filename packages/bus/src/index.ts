@@ -53,7 +53,7 @@ export type { NatsLogin } from './nats/login.ts';
 export type { NatsPlace } from './nats/place.ts';
 export { changeValue } from './change-value.ts';
 export { ApprovalBoard } from './approvals.ts';
-export { Blocks } from './blocks.ts';
+export { Blocks, isOfGone } from './blocks.ts';
 export { ConversationBoard, LabelProblem, type ConversationOf } from './conversations.ts';
 export { Directory, type StoredGroup, type StoredUser } from './directory.ts';
 export { Grants } from './grants.ts';

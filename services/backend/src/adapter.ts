@@ -10,6 +10,7 @@ import {
   type Principal,
   type ServerIntroduction,
   type SessionKey,
+  type Who,
 } from '@omnibus/protocol';
 import type { UpstreamLoad } from '@omnibus/telemetry';
 import { Calls, type CallsOptions } from './call/calls.ts';
@@ -262,10 +263,10 @@ export class Adapter {
     this.#features.userChanged(principal);
   }
 
-  /** A directory has removed a user, and another person may get the name. */
-  userGone(principal: Principal): void {
-    this.#pool.endFor(principal);
-    this.catalog.owners?.forget(principal);
+  /** A directory has removed a user, and another person may get the name. @param called principals of the user whose connections must end. */
+  userGone(isGone: (who: Who) => boolean, called: readonly Principal[]): void {
+    for (const principal of called) this.#pool.endFor(principal);
+    this.catalog.owners?.forget(isGone);
   }
 
   /** Resolves when its programs have ended. */

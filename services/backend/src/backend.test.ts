@@ -30,6 +30,7 @@ import {
   type ExchangeContext,
   type ExchangeEvent,
   type ExchangeId,
+  type OfferCaller,
   type Principal,
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
@@ -277,6 +278,53 @@ it('another person with the name of a removed user gets no token, connection or 
   expect(JSON.stringify(await call())).toContain('next session-2');
   wants();
   await expect.poll(offered).toContain('only_next');
+  expect(offered()).not.toContain('only_former');
+  await backend.stop();
+  blocks.close();
+});
+
+it('another person with the name of a removed user is not offered the lists that the sign-in of that one gave', async () => {
+  const bus = new MemoryBus(({ what }) => expect.fail(what));
+  const blocks = await Blocks.open(bus);
+  const folder = mkdtempSync(join(tmpdir(), 'omnibus-backend-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const keys = new Envelopes(new KeyRing(parseVaultKeys([`a:${Buffer.alloc(32, 7).toString('base64')}`])));
+  const vaultAt = (name: string): Vault => new Vault(new FileStore(join(folder, name)), keys, () => undefined);
+  const [connections, passing] = [vaultAt('connections'), vaultAt('passing')];
+  const address = await personalServer();
+  const [server, principal, issuer] = [parseServerName('personal'), 'p_ann' as Principal, 'https://login.example'];
+  await connections.put({ purpose: 'connection', server, principal }, issuer, {
+    url: address,
+    issuer,
+    owner: `ann (${issuer})`,
+    since: 1,
+    server: { issuer },
+    client: { clientId: 'gateway' },
+    tokens: { accessToken: 'former' },
+  });
+  const config = configOf({
+    auth: { keys: { file: 'keys.yaml' } },
+    mcpServers: { personal: { url: address, restart, credentials: { kind: 'oauth' } } },
+  });
+  const openVaults = () => Promise.resolve({ connections, passing });
+  const { backend } = await backendOf(config, { isForOne: false, areKnown: true, blocks, openVaults }, bus);
+  const caller: OfferCaller = {
+    principal,
+    who: { issuer, subject: 'ann', tenant: undefined, groups: [] },
+    session: newRequestKey(),
+    capabilities: {},
+    standsAlone: false,
+  };
+  const offered = (): string => JSON.stringify(backend.records.map(({ owners, offers }) => [owners, offers]));
+  const wants = (): void => bus.publish(subjects.backendControl(server), { kind: 'wanted', caller });
+  wants();
+  await expect.poll(offered).toContain('only_former');
+  await blocks.addGone({ name: `${issuer}|ann`, by: 'scim', at: Date.now() });
+  expect(await askBackends(bus, { kind: 'forget-directed', subject: 'ann', issuer, principal })).toMatchObject({
+    count: 1,
+  });
+  wants();
+  await expect.poll(offered).toContain('"name":"connect"');
   expect(offered()).not.toContain('only_former');
   await backend.stop();
   blocks.close();

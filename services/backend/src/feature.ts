@@ -13,6 +13,7 @@ import type {
   ServerIntroduction,
   ServerName,
   SessionKey,
+  Who,
   WorkerId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics, Tap, Tracing } from '@omnibus/telemetry';
@@ -86,8 +87,8 @@ export interface ServerMeans {
 interface UserEvents {
   /** The stored credentials of a user have changed. */
   credentialsChanged(principal: Principal): Promise<void>;
-  /** A directory has removed a user, and another person may get the name. */
-  userGone(principal: Principal): void;
+  /** A directory has removed a user, and another person may get the name. @param called principals of the user whose connections must end. */
+  userGone(isGone: (who: Who) => boolean, called: readonly Principal[]): void;
 }
 
 /** What the features of one process use of it. */

@@ -26,6 +26,7 @@ import {
   type ServerName,
   type ToolEntry,
   type UnfitEntry,
+  type Who,
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { UpstreamConnection } from '../connection/connection.ts';
@@ -193,9 +194,12 @@ export class OwnerOffers {
   }
 
   /** A user was removed: another person with the same name is offered other things. */
-  forget(principal: Principal): void {
-    for (const [key, { caller }] of this.#known) if (caller.principal === principal) this.#known.delete(key);
-    this.#tell();
+  forget(isGone: (who: Who) => boolean): void {
+    for (const [key, { caller }] of this.#known)
+      if (caller.who !== undefined && isGone(caller.who)) {
+        this.#known.delete(key);
+        this.#tell();
+      }
   }
 
   /** The server has refused a request in a user's name. */

@@ -1,8 +1,8 @@
 /** The identities for calls of the servers of one process. The vault opens at the first use of a server with users' own sign-ins, or at the start for one that is disabled or removed. */
-import { subjects, type Blocks, type Bus } from '@omnibus/bus';
+import { isOfGone, subjects, type Blocks, type Bus } from '@omnibus/bus';
 import { isOfUsers, keepsConnections, type Config, type ServerConfig } from '@omnibus/config';
 import { CredentialProblem, TokenReceiver, type Place, type Vault } from '@omnibus/credentials';
-import { parseServerName, type CallerTokenReply, type Principal, type ServerName } from '@omnibus/protocol';
+import { parseServerName, type CallerTokenReply, type Principal, type ServerName, type Who } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { ProcessFeature, ProcessParts, ServerMeans } from '../../feature.ts';
 import type { CallSignIns } from './call-sign-ins.ts';
@@ -74,7 +74,7 @@ export class Accounts implements ProcessFeature {
   start(): Promise<void> {
     const { config, bus, log, users } = this.#options;
     users.blocks?.onChanged((added) => {
-      if (added?.isGone === true) this.#forgetGone();
+      if (added?.isGone === true) this.#forgetGone(isOfGone(added));
     });
     if (users.areKnown && keepsConnections(config, bus.isDurable))
       this.#opened().catch((error: unknown) =>
@@ -90,11 +90,12 @@ export class Accounts implements ProcessFeature {
     this.#servers.delete(server);
   }
 
-  /** Another person may get the name of a removed user, and must get nothing that was made from the tokens of that one. */
-  #forgetGone(): void {
-    for (const [server, { credentials }] of this.#servers)
-      if (credentials?.users instanceof CallerAccounts)
-        for (const principal of credentials.users.forgetGone()) this.#options.adapterOf(server)?.userGone(principal);
+  /** Another person may get the name of a removed user, and must get nothing that servers gave to that one. */
+  #forgetGone(isGone: (who: Who) => boolean): void {
+    for (const [server, { credentials }] of this.#servers) {
+      const called = credentials?.users instanceof CallerAccounts ? credentials.users.forgetGone(isGone) : [];
+      this.#options.adapterOf(server)?.userGone(isGone, called);
+    }
   }
 
   /**

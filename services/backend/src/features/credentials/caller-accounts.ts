@@ -72,8 +72,10 @@ export class CallerAccounts implements UserAccounts {
   }
 
   /** Forgets callers that a directory has removed, since another person may get the name. @returns their principals. */
-  forgetGone(): readonly Principal[] {
-    const gone = [...this.#callers].filter(([, { isGone }]) => isGone).map(([principal]) => principal);
+  forgetGone(isGone: (who: Who) => boolean): readonly Principal[] {
+    const gone = [...this.#callers].flatMap(([principal, { who }]) =>
+      who !== undefined && isGone(who) ? principal : [],
+    );
     for (const principal of gone) this.#callers.delete(principal);
     return gone;
   }
@@ -101,10 +103,6 @@ export class CallerToken implements HeaderSource {
     this.#base = base;
     this.#options = options;
     this.#principal = principal;
-  }
-
-  get isGone(): boolean {
-    return this.who !== undefined && this.#options.isGone(this.who);
   }
 
   /** Set while there is no token for this caller that the server accepts. */
@@ -187,13 +185,15 @@ export class CallerToken implements HeaderSource {
 
   async #given(): ReturnType<TokenReceiver['open']> {
     const { server, receiver, ask, failed } = this.#options;
-    const edge = this.who?.at;
-    if (edge === undefined)
+    const { who } = this;
+    const edge = who?.at;
+    if (who === undefined || edge === undefined)
       throw new CredentialProblem(
         'the server is called with tokens that are made from those of its callers, and this caller is known by something else, such as an API key, a certificate or a proxy',
       );
     // The edge may not have heard of it yet.
-    if (this.isGone) throw new CredentialProblem('a directory has deactivated, deleted or renamed this caller (SCIM)');
+    if (this.#options.isGone(who))
+      throw new CredentialProblem('a directory has deactivated, deleted or renamed this caller (SCIM)');
     const {
       digest,
       challenge: { resourceMetadata, scope, isProofWanted },
