@@ -38,6 +38,7 @@ export {
 export { Heartbeat, PresenceWatch } from './presence.ts';
 export { auditLedgerOf } from './audit-ledger.ts';
 export { askBackends } from './ask-backends.ts';
+export { askOnce } from './ask-once.ts';
 export { afterAsking, type AskedBackend, type Found } from './after-asking.ts';
 export { askWorker, askWorkers, type AskOptions } from './ask-workers.ts';
 export { Inquiry } from './inquiry.ts';

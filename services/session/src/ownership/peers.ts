@@ -1,5 +1,14 @@
 /** The other session workers: which ones may be there, and questions to them that last until each has answered or is known to be gone. */
-import { askWorker, askWorkers, PresenceWatch, subjects, type Bus, type Subject } from '@omnibus/bus';
+import {
+  askOnce,
+  askWorker,
+  askWorkers,
+  BusError,
+  PresenceWatch,
+  subjects,
+  type Bus,
+  type Subject,
+} from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Presence, SessionKey, WorkerId } from '@omnibus/protocol';
 import type { Share } from './balance.ts';
@@ -155,21 +164,11 @@ export class Peers {
     return this.others.every((worker) => hearing.has(worker));
   }
 
-  #areNoneYoung(key: SessionKey): Promise<boolean> {
+  async #areNoneYoung(key: SessionKey): Promise<boolean> {
     const { bus, wheel } = this.#options;
-    return new Promise<boolean>((resolve) => {
-      const finish = (areNone: boolean): void => {
-        limit.cancel();
-        pending.close();
-        resolve(areNone);
-      };
-      const pending = bus.request(
-        subjects.sessionFindYoung,
-        { key },
-        { reply: () => finish(false), failed: ({ kind }) => finish(kind === 'no-responders') },
-      );
-      const limit = wheel.schedule(unheardMs, () => finish(false));
-    }).catch(() => false); // The bus is closing.
+    const asked = askOnce({ bus, clock: wheel }, subjects.sessionFindYoung, { key }, unheardMs);
+    const answer = await asked.catch(() => undefined); // The bus is closing.
+    return answer instanceof BusError && answer.kind === 'no-responders';
   }
 
   get #asking(): Parameters<typeof askWorker>[0] {

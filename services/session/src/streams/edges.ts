@@ -2,7 +2,7 @@
  * Keeps track of the edges at which clients read their streams. When an edge is gone, its readers are detached, whether or not it said so. An edge that is
  * there gets a question at intervals which streams it still reads, because its message that a reader has gone may be lost.
  */
-import { PresenceWatch, subjects, type Bus } from '@omnibus/bus';
+import { askOnce, BusError, PresenceWatch, subjects, type Bus } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { EdgePresence, StreamId, WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
@@ -94,24 +94,13 @@ export class Edges {
     return 'gone';
   };
 
-  #askReader(edge: WorkerId, reader: StreamId): Promise<Reading> {
+  async #askReader(edge: WorkerId, reader: StreamId): Promise<Reading> {
     const { bus, wheel } = this.#options;
-    return new Promise((resolve) => {
-      const finish = (reading: Reading): void => {
-        limit.cancel();
-        pending.close();
-        resolve(reading);
-      };
-      const limit = wheel.schedule(readerAnswerMs, () => finish('read'));
-      const pending = bus.request(
-        subjects.edgeReaders(edge),
-        { readers: [reader] },
-        {
-          reply: ({ readers }) => finish(readers.includes(reader) ? 'read' : 'unread'),
-          failed: ({ kind }) => finish(kind === 'no-responders' ? 'gone' : 'read'),
-        },
-      );
-    });
+    const asked = { readers: [reader] };
+    const answer = await askOnce({ bus, clock: wheel }, subjects.edgeReaders(edge), asked, readerAnswerMs);
+    if (answer === 'late') return 'read';
+    if (answer instanceof BusError) return answer.kind === 'no-responders' ? 'gone' : 'read';
+    return answer.readers.includes(reader) ? 'read' : 'unread';
   }
 
   #sweepLater(): void {

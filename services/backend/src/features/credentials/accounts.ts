@@ -1,8 +1,8 @@
 /** The identities for calls of the servers of one process. The vault opens at the first use of a server with users' own sign-ins, or at the start for one that is disabled or removed. */
-import { isOfGone, subjects, type Blocks, type Bus } from '@omnibus/bus';
+import { askOnce, BusError, isOfGone, subjects, type Blocks, type Bus } from '@omnibus/bus';
 import { isOfUsers, keepsConnections, type Config, type ServerConfig } from '@omnibus/config';
 import { CredentialProblem, TokenReceiver, type Place, type Vault } from '@omnibus/credentials';
-import { parseServerName, type CallerTokenReply, type Principal, type ServerName, type Who } from '@omnibus/protocol';
+import { parseServerName, type Principal, type ServerName, type Who } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { ProcessFeature, ProcessParts, ServerMeans } from '../../feature.ts';
 import type { CallSignIns } from './call-sign-ins.ts';
@@ -148,30 +148,14 @@ export class Accounts implements ProcessFeature {
     };
   }
 
-  readonly #askEdge: AskEdge = (edge, ask) =>
-    new Promise((resolve, reject) => {
-      const failed = (): void => {
-        clearTimeout(limit);
-        reject(
-          new CredentialProblem(
-            'the edge that knows this caller does not answer: another request of his is enough, at an edge that is there',
-            { isPassing: true },
-          ),
-        );
-      };
-      const limit = setTimeout(() => {
-        pending.close();
-        failed();
-      }, edgeMs);
-      const pending = this.#options.bus.request(subjects.callerToken(edge), ask, {
-        reply(said: CallerTokenReply) {
-          clearTimeout(limit);
-          pending.close();
-          resolve(said);
-        },
-        failed,
-      });
-    });
+  readonly #askEdge: AskEdge = async (edge, ask) => {
+    const answer = await askOnce({ bus: this.#options.bus }, subjects.callerToken(edge), ask, edgeMs);
+    if (answer !== 'late' && !(answer instanceof BusError)) return answer;
+    throw new CredentialProblem(
+      'the edge that knows this caller does not answer: another request of his is enough, at an edge that is there',
+      { isPassing: true },
+    );
+  };
 
   async stop(): Promise<void> {
     // The caller of a failed opening has got its error.
