@@ -67,6 +67,19 @@ it('a worker gets a question again that was lost with the connection, as soon as
   expect([found, bus.after.size]).toEqual([['held'], 0]);
 });
 
+it('a worker gets a question again that NATS lost with a node, and its answer to any of them counts', async () => {
+  const bus = new BreakingBus(({ what }) => expect.fail(what));
+  const worker = newWorkerId('session');
+  const answers: ((reply: AdoptReply) => void)[] = [];
+  await bus.subscribe(subjects.sessionAdopt(worker), (_session, reply) => void answers.push(reply));
+  const found = searched(bus, worker);
+  await vi.advanceTimersByTimeAsync(500);
+  expect(answers.length).toBe(3);
+  answers[1]?.({ outcome: 'held', worker });
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect([found, answers.length]).toEqual([['held'], 3]);
+});
+
 it('a search that begins without a connection continues as soon as there is one', async () => {
   const bus = new BreakingBus(({ what }) => expect.fail(what));
   const worker = newWorkerId('session');

@@ -2,8 +2,8 @@
  * Finds the worker that holds a session, and lets another one take the session over if that worker is gone. All requests of one session
  * wait for the same search.
  */
-import { subjects, type Bus, type PendingRequest, type PresenceWatch } from '@omnibus/bus';
-import type { DeadlineWheel } from '@omnibus/lifecycle';
+import { subjects, type Bus, type PendingRequest, type PresenceWatch, type ReplyObserver } from '@omnibus/bus';
+import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { AdoptReply, Presence, SessionKey } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { workersFor } from './choose-worker.ts';
@@ -21,6 +21,8 @@ export const retryMs = 200;
 const returnMs = 50;
 /** Milliseconds that a worker has to answer. */
 const askMs = 1_500;
+/** Milliseconds after which its question is repeated, since NATS may have lost it with a node: at first. The time doubles with each repetition. */
+const firstAgainMs = 100;
 
 export interface OwnerSearchOptions {
   readonly bus: Bus;
@@ -73,40 +75,44 @@ export class OwnerSearch {
       end();
       soon.schedule(returnMs, () => this.#ask(address, giveUpAt, attempt, finish));
     });
-    let pending: PendingRequest | undefined;
     const limit = soon.schedule(askMs, () => {
       end();
       later();
     });
+    // An answer to any of the questions counts.
+    const pending: PendingRequest[] = [];
+    let repetition: Deadline | undefined;
     const end = (): void => {
       limit.cancel();
+      repetition?.cancel();
       reconnect.close();
-      pending?.close();
+      for (const each of pending) each.close();
     };
-    if (!bus.connected) return;
-    try {
-      pending = bus.request(
-        subjects.sessionAdopt(worker),
-        { key, lost },
-        {
-          reply: (reply) => {
-            end();
-            if (reply.outcome === 'busy') later();
-            else finish(reply);
-          },
-          failed: (error) => {
-            end();
-            // It has died, too, and its signs of life are not missed yet.
-            if (error.kind === 'no-responders' && !isLast) next();
-            else later();
-          },
-        },
-      );
-    } catch (error) {
-      // The bus is closing.
-      end();
-      log.debug({ err: error, session: key }, 'no worker could be asked to take a session over');
-      finish({ outcome: 'nobody' });
-    }
+    const observer: ReplyObserver<AdoptReply> = {
+      reply: (reply) => {
+        end();
+        if (reply.outcome === 'busy') later();
+        else finish(reply);
+      },
+      failed: (error) => {
+        end();
+        // It has died, too, and its signs of life are not missed yet.
+        if (error.kind === 'no-responders' && !isLast) next();
+        else later();
+      },
+    };
+    const send = (againMs: number): void => {
+      if (!bus.connected) return;
+      repetition = soon.schedule(againMs, () => send(2 * againMs));
+      try {
+        pending.push(bus.request(subjects.sessionAdopt(worker), { key, lost }, observer));
+      } catch (error) {
+        // The bus is closing.
+        end();
+        log.debug({ err: error, session: key }, 'no worker could be asked to take a session over');
+        finish({ outcome: 'nobody' });
+      }
+    };
+    send(firstAgainMs);
   }
 }
