@@ -13,7 +13,7 @@ export const long = [
   {
     files: ['test/chaos/chaos.'],
     only: false,
-    because: 'every fault strikes once and costs 1 to 10 seconds',
+    because: 'every fault strikes once and costs 1 to 20 seconds',
     sources: ['packages/bus/', 'packages/lifecycle/', 'services/session/', 'services/edge/', 'services/backend/'],
   },
   {

@@ -20,8 +20,9 @@ import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 import { approving, asked, counter, sdkClient, streamer, worker, type Run } from './clients.ts';
 import { blame, callMs, tooSlow, type Struck } from './blame.ts';
 import { evidenceOf, governed, recordsOf } from './evidence.ts';
-import { faults } from './faults.ts';
+import { faults, longFaults } from './faults.ts';
 import { Fleet } from './fleet.ts';
+import { askedAnew, batching, heavy, heavyText, modern } from './long-clients.ts';
 import { issuerFaults, members, membersOf, type Membership } from './members.ts';
 import { randomNumbers, shuffled } from './random.ts';
 import { consenting, listener } from './session-clients.ts';
@@ -38,15 +39,15 @@ const hostileMs = isLongLane ? 20 : 100;
 const longSteps = 8;
 const stepMs = 150;
 const orphansGoneMs = 60_000;
-/** A machine that is slow has so much longer until every client has done the steps to check. */
-const lateMs = 240_000;
+/** A machine that is slow has so much longer until every fault has struck, and every client has done the steps to check. */
+const lateMs = isLongLane ? 600_000 : 240_000;
 /** Part of the calls that may be interrupted without a killed process that held them: on a machine without processor time, living ones count as lost. */
 const unexplainedPart = 0.002;
 const leastAnswered = isLongLane ? 1_000 : 100;
 
 it(
   'no session is lost, no answer wrong or missing, nothing done twice, no child left behind, and with rules, limits, approvals, pins and a strict audit on, every call is on record',
-  { timeout: (seconds + 600) * 1_000 },
+  { timeout: seconds * 1_000 + lateMs + 360_000 },
   async () => {
     const executions = new Map<string, number>();
     const atUp = new Set<string>();
@@ -54,7 +55,10 @@ it(
     const executed = (tag: unknown): unknown => executions.set(String(tag), (executions.get(String(tag)) ?? 0) + 1);
     const marker = `chaos-${process.pid}-${seed}`;
     await using upstream = await Upstream.start({
-      tools: [{ ...tool('look'), annotations: { readOnlyHint: true } }, tool('act'), tool('long'), tool('careful')],
+      tools: [
+        { ...tool('look'), annotations: { readOnlyHint: true } },
+        ...['act', 'long', 'careful', 'heavy'].map((name) => tool(name)),
+      ],
       resources: [0, 1].map((index) => ({ uri: `up://listener${index + 14}`, name: `of listener ${index}` })),
       onCall: (call) => {
         const {
@@ -66,10 +70,11 @@ it(
           atUp.add(String(tag));
         }
         if (name === 'long') work(call, 1);
-        else call.answer(text(String(tag)));
+        else call.answer(text(name === 'heavy' ? heavyText(String(tag)) : String(tag)));
       },
     });
     await using era = await EraServer.start('2025-11-25');
+    await using newer = await EraServer.start('2026-07-28');
     await using personal = await PersonalServer.start();
     await using keys = await Keys.make('team', ...members);
     const headers = keys.headersOf('team');
@@ -79,7 +84,7 @@ it(
       signIns: new Map(),
       codes: new Map(),
     };
-    const allFaults = [...faults, ...issuerFaults(membership)];
+    const allFaults = [...faults, ...(isLongLane ? longFaults : []), ...issuerFaults(membership)];
     const tally = new Tally();
     const random = randomNumbers(seed);
     const struck: Struck[] = [];
@@ -95,13 +100,18 @@ it(
         mcpServers: {
           up: { url: upstream.url, definitions: 'pin' },
           era: { url: era.url, definitions: 'pin' },
+          ...(isLongLane ? { newer: { url: newer.url, definitions: 'pin' } } : {}),
           mine: { url: personal.url, restart: { minDelay: '50ms', maxDelay: '500ms' }, credentials: { kind: 'oauth' } },
           files: { command: 'node', args: [fixturePath('stdio-server'), '/dev/null', marker] },
           ...hostile(marker),
         },
       }));
       const probe = await RawClient.open(fleet.url, undefined, headers);
-      await probe.untilTools((names) => ['up__act', 'era__form', 'files__count'].every((name) => names.includes(name)));
+      await probe.untilTools((names) =>
+        ['up__act', 'era__form', 'files__count', ...(isLongLane ? ['newer__form'] : [])].every((name) =>
+          names.includes(name),
+        ),
+      );
       probe[Symbol.dispose]();
 
       const over = new AbortController();
@@ -132,6 +142,7 @@ it(
         listener,
         approving,
         ...membersOf(membership),
+        ...(isLongLane ? [modern, modern, askedAnew, batching, heavy] : []),
       ].map((work, index) => work(run, `${work.name}${index}`));
       // A fault during the first initialize of a client says nothing about sessions.
       clientCount = clients.length;
@@ -165,6 +176,10 @@ it(
     }
     for (const { method, params } of era.seen)
       if (method === 'tools/call') executed((params['arguments'] as { readonly say: unknown }).say);
+    // A call of "form" comes twice to a server of this revision, the second time with the answer.
+    for (const { method, params } of newer.seen)
+      if (method === 'tools/call' && params['name'] === 'echo')
+        executed((params['arguments'] as { readonly say: unknown }).say);
 
     const orphans = await untilNone(marker);
     const evidence = await evidenceOf(records, atUp, tally.seen);

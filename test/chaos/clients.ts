@@ -37,18 +37,25 @@ export type Worker = (run: Run, name: string) => Promise<void>;
 interface Made {
   readonly tag: string;
   readonly since: number;
+  /** The text of its result; default: its tag. */
+  readonly said?: string;
+  /** Whether it is a call of the server "up"; default: true. */
+  readonly isOfUp?: boolean;
 }
 
-/** Checks the answer to a call, which must contain the call's tag. */
-function judge({ tally }: Run, client: string, call: Made, status: number, last: Message | undefined): void {
-  const { tag, since } = call;
+/** Checks the answer to a call. */
+export function judge({ tally }: Run, client: string, call: Made, status: number, last: Message | undefined): void {
+  const { tag, since, said = tag, isOfUp = true } = call;
   if (status === 404) tally.lost.push(tag);
   else if (last === undefined) tally.wrong.push(`${tag}: no message`);
   else if (last.error !== undefined) tally.interrupt(last.error.data?.['reason'] ?? last.error.message, tag, since);
-  else if (last.id !== undefined && JSON.stringify(last.result?.['content']) === JSON.stringify(text(tag)['content'])) {
-    tally.seen.add(tag);
+  else if (
+    last.id !== undefined &&
+    JSON.stringify(last.result?.['content']) === JSON.stringify(text(said)['content'])
+  ) {
+    if (isOfUp) tally.seen.add(tag);
     tally.success(client);
-  } else tally.wrong.push(`${tag}: ${JSON.stringify(last)}`);
+  } else tally.wrong.push(`${tag}: ${JSON.stringify(last).slice(0, 1_000)}`);
 }
 
 /** Counts a broken connection between the client and the edge, by which the client knows that the outcome is unknown. */
@@ -184,12 +191,14 @@ function judgeStream(run: Run, name: string, call: Made, heard: readonly Message
   else judge(run, name, call, 200, answers[0]);
 }
 
-/** A client of the newest revision with calls that ask a question and continue with another request. */
-export const asked: Worker = async (run, name) => {
+/** A client of the newest revision with calls that ask a question and continue with another request, at a server of 2025-11-25. */
+export const asked: Worker = (run, name) => askAndAnswer(run, name, 'era');
+
+export async function askAndAnswer(run: Run, name: string, server: string): Promise<void> {
   const client = new ModernClient(run.url, undefined, run.headers);
   for (let count = 0; !run.over.aborted; count += 1) {
     const tag = `${name}-${count}`;
-    const call = { name: 'era__form', arguments: { say: tag } };
+    const call = { name: `${server}__form`, arguments: { say: tag } };
     let since = performance.now();
     let phase = 'question';
     try {
@@ -225,7 +234,7 @@ export const asked: Worker = async (run, name) => {
       broken(run, `${tag} (${phase})`, since, error);
     }
   }
-};
+}
 
 /** A client of the newest revision whose calls need the approval of their user: the user sees the exact call, which is executed once. */
 export const approving: Worker = async (run, name) => {

@@ -23,6 +23,10 @@ const fullMs = 1_500;
 const jumps = 3;
 /** Number of times that connections break, one after the other. */
 const breaks = 3;
+/** Durations for which a process does not run: unnoticed, noticed, and longer than a call may take. */
+const frozenMs = { short: 1_000, noticed: 6_000, long: 20_000 };
+/** Milliseconds from the end of a worker until others take over from it. */
+const takeoverMs = 150;
 
 export const faults: readonly Fault[] = [
   ...roles.flatMap((role): Fault[] => [
@@ -38,12 +42,7 @@ export const faults: readonly Fault[] = [
     })),
     {
       name: `${role} stopped for ${pauseMs / 1_000} s`,
-      async strike(fleet, pick) {
-        const { process } = fleet.part(role, pick);
-        process.kill('SIGSTOP');
-        await wait(pauseMs);
-        process.kill('SIGCONT');
-      },
+      strike: (fleet, pick) => stop(fleet, role, pick, pauseMs),
     },
     {
       name: `connections of ${role} to NATS broken, with what is on its way`,
@@ -122,6 +121,48 @@ export const faults: readonly Fault[] = [
     strike: (fleet) => fleet.reload(server),
   })),
 ];
+
+/** Faults of the long lane only, which take long. */
+export const longFaults: readonly Fault[] = [
+  ...roles.flatMap((role): Fault[] => [
+    ...[frozenMs.short, frozenMs.noticed].map((ms): Fault => ({
+      name: `${role} stopped for ${ms / 1_000} s`,
+      strike: (fleet, pick) => stop(fleet, role, pick, ms),
+    })),
+    {
+      name: `${role} stopped for ${frozenMs.long / 1_000} s`,
+      // A backend that does not run for longer than a call may take counts as dead.
+      kills: role === 'backend' ? [role] : [],
+      isSlow: true,
+      strike: (fleet, pick) => stop(fleet, role, pick, frozenMs.long),
+    },
+  ]),
+  {
+    name: 'SIGKILL edge and session',
+    kills: ['edge'],
+    strike: async (fleet) => {
+      await Promise.all([fleet.replace('edge', 'SIGKILL'), fleet.replace('session', 'SIGKILL')]);
+    },
+  },
+  {
+    name: 'SIGKILL edge and backend',
+    kills: ['edge', 'backend'],
+    strike: async (fleet) => {
+      await Promise.all([fleet.replace('edge', 'SIGKILL'), fleet.replace('backend', 'SIGKILL')]);
+    },
+  },
+  {
+    name: 'SIGKILL session, and another one while it takes over',
+    strike: (fleet) => fleet.killInTurn('session', takeoverMs),
+  },
+];
+
+async function stop(fleet: Fleet, role: Role, pick: number, ms: number): Promise<void> {
+  const { process } = fleet.part(role, pick);
+  process.kill('SIGSTOP');
+  await wait(ms);
+  process.kill('SIGCONT');
+}
 
 async function cut(fleet: Fleet, role: Role, pick: number, ms: number): Promise<void> {
   const { link } = fleet.part(role, pick);

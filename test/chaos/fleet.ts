@@ -138,6 +138,19 @@ export class Fleet {
     old.link[Symbol.dispose]();
   }
 
+  /** Starts two processes of a role, and kills the two older ones, the second one while others take over from the first. */
+  async killInTurn(role: Role, apartMs: number): Promise<void> {
+    const old = this.#parts[role];
+    this.#parts[role] = [await this.#startPart(role), await this.#startPart(role)];
+    for (const { process, link } of old) {
+      const ended = once(process.child, 'exit');
+      process.kill('SIGKILL');
+      await ended;
+      link[Symbol.dispose]();
+      await wait(apartMs);
+    }
+  }
+
   /** What the store has. */
   stored(): Promise<Stored> {
     return vi.waitFor(() => this.#storedNow(), { timeout: startMs, interval: 100 });
