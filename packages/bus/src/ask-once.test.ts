@@ -11,9 +11,13 @@ it('gives the first reply, the failure where nothing listens, and says when the 
   const bus = new MemoryBus(noFault);
   const clock = { schedule: (_ms: number, run: () => void) => ((over = run), { cancel: () => (cancelled += 1) }) };
   let over = (): void => undefined;
-  let cancelled = 0;
+  let [cancelled, closed] = [0, 0];
+  const request: MemoryBus['request'] = (...asked) => {
+    const pending = bus.request(...asked);
+    return { close: () => ((closed += 1), pending.close()) };
+  };
   const ask = (): ReturnType<typeof askOnce> =>
-    askOnce({ bus, clock }, subjects.modernHolds(worker), { keys: [] }, 1_000);
+    askOnce({ bus: { request }, clock }, subjects.modernHolds(worker), { keys: [] }, 1_000);
   expect(await ask()).toMatchObject({ kind: 'no-responders' });
   const listening = await bus.subscribe(subjects.modernHolds(worker), (asked, reply) => {
     reply(asked);
@@ -24,5 +28,5 @@ it('gives the first reply, the failure where nothing listens, and says when the 
   await bus.subscribe(subjects.modernHolds(worker), () => undefined);
   const silent = ask();
   over();
-  expect([await silent, cancelled]).toEqual(['late', 3]);
+  expect([await silent, cancelled, closed]).toEqual(['late', 3, 3]);
 });
