@@ -18,7 +18,8 @@ beforeEach(async () => {
   file = join(folder, 'omnibus.definitions.json');
 });
 
-afterEach(() => rm(folder, { recursive: true, force: true }));
+// An adapter that has stopped may still write down what it has seen.
+afterEach(() => rm(folder, { recursive: true, force: true, maxRetries: 20 }));
 
 type Held = AdapterUnderTest & { readonly definitions: Definitions };
 
