@@ -39,7 +39,7 @@ export class PostStream implements Asked {
     this.#openRequests = requests;
     if (requests === 0) return;
     table.add(this.#stream);
-    this.#stream.answers(this);
+    this.#stream.asked = this;
   }
 
   /** Undefined for a batch, of which another request may have begun. */

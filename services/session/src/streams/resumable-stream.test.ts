@@ -67,7 +67,7 @@ describe('a resumable stream', () => {
   it('counts its requests while nobody reads it, and no longer than that', () => {
     const home = homeOf();
     const stream = new ResumableStream(id('s'), reader().reply, home);
-    stream.answers({ length: 700, digest: undefined, giveUp: () => expect.fail('there is room') });
+    stream.asked = { length: 700, digest: undefined, giveUp: () => expect.fail('there is room') };
     expect(home.share.used).toBe(0);
     stream.detach(id('s'));
     expect(home.share.used).toBe(700);
@@ -82,7 +82,7 @@ describe('a resumable stream', () => {
     const home = new TestBudget({ maxBytesPerSession: 600 }).home();
     const stream = new ResumableStream(id('s'), reader().reply, home);
     let given = 0;
-    stream.answers({ length: 700, digest: undefined, giveUp: () => (given += 1) });
+    stream.asked = { length: 700, digest: undefined, giveUp: () => (given += 1) };
     expect(given).toBe(0);
     stream.detach(id('s'));
     expect([given, home.share.used]).toEqual([1, 0]);

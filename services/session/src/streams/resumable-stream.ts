@@ -58,8 +58,8 @@ export class ResumableStream extends Link {
   #kept: KeptFrames | undefined;
   #isComplete = false;
   #wasDetached = false;
-  /** Undefined on a stream that answers no request, and after the last answer. */
-  #asked: Asked | undefined;
+  /** The requests that it will answer; undefined on a stream that answers none, and after the last answer. */
+  asked: Asked | undefined;
   /** Bytes that are counted for `asked`, while the edge counts none since its client is gone. */
   #counted = 0;
   readonly #keeper: StreamKeeper | undefined;
@@ -80,11 +80,6 @@ export class ResumableStream extends Link {
     this.#edge = edge;
   }
 
-  /** The stream will answer these requests, which stay until then. */
-  answers(asked: Asked): void {
-    this.#asked = asked;
-  }
-
   /** The edge at which the stream is read; undefined without a reader, and in one process. */
   get edge(): WorkerId | undefined {
     return this.#reply === undefined ? undefined : this.#edge;
@@ -92,7 +87,7 @@ export class ResumableStream extends Link {
 
   /** Identifies its request (`digestOf`); undefined for a stream that answers none, or several. */
   get digest(): string | undefined {
-    return this.#asked?.digest ?? this.#digest;
+    return this.asked?.digest ?? this.#digest;
   }
 
   /**
@@ -256,7 +251,7 @@ export class ResumableStream extends Link {
 
   /** The stream has no reader any more, so its requests count toward the storage for clients that come back. */
   #count(): void {
-    const asked = this.#asked;
+    const asked = this.asked;
     if (asked === undefined) return;
     const { length } = asked;
     if (this.#share.reserve(length)) this.#counted = length;
@@ -270,8 +265,8 @@ export class ResumableStream extends Link {
 
   #release(): void {
     // Only a stream that is kept can be found again.
-    if (this.#asked !== undefined && this.isWorthKeeping) this.#digest = this.#asked.digest;
-    this.#asked = undefined;
+    if (this.asked !== undefined && this.isWorthKeeping) this.#digest = this.asked.digest;
+    this.asked = undefined;
     if (this.#counted > 0) this.#uncount();
   }
 
