@@ -331,6 +331,10 @@ export class UserTokens implements HeaderSource {
    */
   async #endRemoved(fresh: Connection): Promise<void> {
     const { vault, place, fetch, client } = this.#options;
+    // They may be in use here, since the store was slow.
+    const { tokens } = fresh;
+    if (tokens !== undefined && this.#held?.headers['authorization'] === authorizationOf(tokens))
+      this.#held = undefined;
     if ((await vault.get(place)) === undefined) await revokeAtIssuer({ fetch, client }, fresh);
   }
 

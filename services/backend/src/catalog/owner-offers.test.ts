@@ -127,6 +127,24 @@ it('a user for whom there is no connection is read when there is one', async () 
   expect(offered()).toMatchObject({ tools: ['"name":"act"'] });
 });
 
+it.each([
+  ['read', (): void => undefined],
+  ['to be read again', (): unknown => failing.add('prompts/list')],
+])('what is %s of a user at the removal is not kept, and the next user of the name is read', async (_what, begin) => {
+  const ann = { ...caller, who: { issuer: 'https://login.example', subject: 'ann', tenant: undefined, groups: [] } };
+  begin();
+  offers.want(ann);
+  if (failing.size > 0) await read();
+  offers.forget(({ subject }) => subject === 'ann');
+  failing.clear();
+  later();
+  await read();
+  expect(offered()).toEqual({});
+  offers.want({ ...ann });
+  await read();
+  expect(offered()).toMatchObject({ tools: ['"name":"act"'] });
+});
+
 it('a list that cannot be read any more stays as it was, and is read again', async () => {
   offers.want(caller);
   await read();

@@ -96,7 +96,11 @@ export class OwnerOffers {
   /** By `ownerKey`; the user that came last is at the end. */
   readonly #known = new Map<string, Known>();
   readonly #queue = new Map<string, OfferCaller>();
-  readonly #reading = new Set<string>();
+  readonly #reading = new Map<string, OfferCaller>();
+  /** Users of whom something could not be read. */
+  readonly #unread = new Map<string, OfferCaller>();
+  /** Removed users, as they came: what is read of them from now on is not kept. */
+  readonly #gone = new WeakSet<OfferCaller>();
   readonly #failed: FailedReadings;
   readonly #met = new WeakMap<UpstreamConnection, ServerIntroduction>();
   readonly #principals = new WeakMap<UpstreamConnection, Principal>();
@@ -195,8 +199,12 @@ export class OwnerOffers {
 
   /** A user was removed: another person with the same name is offered other things. */
   forget(isGone: (who: Who) => boolean): void {
+    const known = [...this.#known.values()].map(({ caller }) => caller);
+    for (const caller of [...known, ...this.#queue.values(), ...this.#reading.values(), ...this.#unread.values()])
+      if (caller.who !== undefined && isGone(caller.who)) this.#gone.add(caller);
+    for (const [key, caller] of this.#queue) if (this.#gone.has(caller)) this.#queue.delete(key);
     for (const [key, { caller }] of this.#known)
-      if (caller.who !== undefined && isGone(caller.who)) {
+      if (this.#gone.has(caller)) {
         this.#known.delete(key);
         this.#tell();
       }
@@ -248,7 +256,7 @@ export class OwnerOffers {
   }
 
   #enqueue(key: string, caller: OfferCaller): void {
-    if (this.#isStopped || (!this.#queue.has(key) && this.#queue.size >= maxQueued)) return;
+    if (this.#isStopped || this.#gone.has(caller) || (!this.#queue.has(key) && this.#queue.size >= maxQueued)) return;
     this.#queue.set(key, caller);
     this.#readNext();
   }
@@ -258,7 +266,7 @@ export class OwnerOffers {
       if (this.#reading.size >= maxReadings) return;
       if (this.#reading.has(key)) continue;
       this.#queue.delete(key);
-      this.#reading.add(key);
+      this.#reading.set(key, caller);
       void this.#read(key, caller)
         .catch((error: unknown) => {
           this.#options.log.error({ err: error }, 'what a user is offered could not be read');
@@ -266,6 +274,8 @@ export class OwnerOffers {
         })
         .then((isKnown) => {
           this.#reading.delete(key);
+          if (isKnown) this.#unread.delete(key);
+          else setLast(this.#unread, key, caller, maxOwners);
           if (!this.#isStopped) this.#failed.wasRead(key, isKnown, () => this.#enqueue(key, caller));
           this.#readNext();
         });
@@ -361,6 +371,7 @@ export class OwnerOffers {
     tool?: ToolEntry,
     wantsSignIn = false,
   ): void {
+    if (this.#gone.has(caller)) return;
     const isReplaced = tool !== undefined;
     const lists =
       tool === undefined

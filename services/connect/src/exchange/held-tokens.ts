@@ -76,6 +76,7 @@ export class HeldTokens {
 
   /** A newer token of a caller takes the place of the one before: its rights may be others. */
   #keep(held: HeldToken): void {
+    if (!this.#isGood(held)) return;
     const { principal } = held.facts;
     this.#held.delete(principal);
     this.#held.set(principal, held);

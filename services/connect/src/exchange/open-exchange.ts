@@ -64,7 +64,9 @@ export function openExchange({ config, bus, log, metrics, authorization, blocks 
       holds = (facts) => authenticator.current(facts) !== undefined && blocks?.callerProblem(facts) === undefined;
       authenticator.onRevoked(() => held.review());
       // If another person gets the name of a removed user, the token of that one stays dropped.
-      blocks?.onChanged(() => held.review());
+      blocks?.onChanged((added) => {
+        if (added !== undefined) held.review();
+      });
       const heard = await bus.subscribe(subjects.callerToken(edge), async (ask, reply) =>
         reply(await (await (desk ??= open())).desk.hear(ask)),
       );
