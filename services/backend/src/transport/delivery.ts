@@ -2,7 +2,7 @@
  * Posts messages that expect no answer: notifications, and answers to a server's requests. An answer is posted again after most failures: because of its
  * id a second one does no harm, while the server would wait without end for a missing one.
  */
-import type { JsonRpcMessage } from '@omnibus/protocol';
+import { mediaTypeOf, type JsonRpcMessage } from '@omnibus/protocol';
 import type { MessageLimits } from './incoming.ts';
 import type { ReadingShare } from './reading-budget.ts';
 import { connectionProblem, describeStatus } from './problems.ts';
@@ -79,9 +79,9 @@ export class Delivery {
         renamed: (status, session) => {
           if (status < 300) this.#options.renamed?.(session);
         },
-        started: (status) => {
-          // Some servers never end the response.
-          reader.letEnd();
+        started: (status, { 'content-type': type }) => {
+          // Some servers never end the response. An event stream may bring messages as long as it is open.
+          if (status >= 300 || mediaTypeOf(type) !== 'text/event-stream') reader.letEnd();
           if (status < 300) settled();
         },
         message: (value) => this.#options.message(value),
