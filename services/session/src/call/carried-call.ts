@@ -151,7 +151,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
 
   /** The client cancels it, or no client waits for it any more. */
   cancel(reason: string): void {
-    this.#stop(reason, 'cancelled');
+    this.#stop(reason, this.#exchange.goesOn ? 'moved' : 'cancelled');
     this.#call.stream.leaveUnanswered(); // S2
   }
 

@@ -220,7 +220,7 @@ describe('a session that another worker takes over', () => {
     await expect.poll(() => frames.at(-1)).toEqual({ kind: 'moved' });
   });
 
-  it('leaves a call that a server has to the next: the first neither answers, cancels nor records it', async () => {
+  it('leaves a call that a server has to the next: the first neither answers nor cancels it, and its record says that it has moved', async () => {
     const { session, worker } = await open();
     const key = sessionKey(session);
     const frames: StreamFrame[] = [];
@@ -239,7 +239,9 @@ describe('a session that another worker takes over', () => {
       kind: 'moved',
     });
     expect([frames, controls.filter(({ kind }) => kind === 'cancel')]).toEqual([[], []]);
-    expect(records.filter(({ method }) => method === 'tools/call')).toEqual([]);
+    expect(records.filter(({ method }) => method === 'tools/call')).toMatchObject([
+      { outcome: 'unknown', more: { moved: true } },
+    ]);
   });
 
   it('leaves a call that it asks the backend workers about to the next, which makes it once if none of them has it', async () => {

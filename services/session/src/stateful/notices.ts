@@ -28,13 +28,7 @@ const most: Readonly<Record<SessionNotice['kind'], number>> = {
 export function hearNotice(parts: SessionParts, said: SessionNotice): void {
   const { host, client, sight, orders } = parts;
   if (!said.sessions.includes(client.key)) return;
-  const { view } = sight;
-  if (view?.definition.servers.includes(said.server) !== true) return;
-  if (unasked.has(said.kind) && host.barrier.problemOf(client.facts, said.server, undefined, true) !== undefined)
-    return;
-  if (said.kind === 'log' && !client.wantsLog(said.params)) return;
-  if (mayBeOfWiderKey(said) && client.facts?.tools !== undefined && !view.mayEverythingOf(said.server)) return;
-  if (!mayHave(parts, view, said)) return;
+  if (!mayHave(parts, sight.view, said)) return;
   if (said.kind === 'resource-updated' && said.more === undefined) {
     // Its URI alone says nothing.
     deliver(parts, said);
@@ -55,7 +49,8 @@ export function hearNotice(parts: SessionParts, said: SessionNotice): void {
 /** Too many messages of the server wait: does what can be done at once. */
 function leaveOut(parts: SessionParts, said: SessionNotice): void {
   parts.host.metrics.dropped('queue_full');
-  if (said.kind === 'resource-updated') deliver(parts, { ...said, more: {} });
+  // The URI or the id alone says nothing.
+  if (said.kind === 'resource-updated' || said.kind === 'elicitation-complete') deliver(parts, { ...said, more: {} });
   else if (said.kind === 'question-withdrawn') deliver(parts, said);
   else if (said.kind === 'question')
     parts.questions.answerOutsideCalls(said, {
@@ -68,8 +63,17 @@ function mayBeOfWiderKey(said: SessionNotice): boolean {
   return (said.kind === 'log' || said.kind === 'notification') && said.isOwn !== true;
 }
 
-/** Whether the client may have it by its present rights. A question that it may not have is refused. */
-function mayHave({ client, questions }: SessionParts, view: View, notice: SessionNotice): boolean {
+/** Whether the client may have it by its present rights, and wants it. A question that it may not have is refused. */
+function mayHave(
+  { host, client, questions }: SessionParts,
+  view: View | undefined,
+  notice: SessionNotice,
+): view is View {
+  const { kind, server } = notice;
+  if (view?.definition.servers.includes(server) !== true) return false;
+  if (unasked.has(kind) && host.barrier.problemOf(client.facts, server, undefined, true) !== undefined) return false;
+  if (kind === 'log' && !client.wantsLog(notice.params)) return false;
+  if (mayBeOfWiderKey(notice) && client.facts?.tools !== undefined && !view.mayEverythingOf(server)) return false;
   switch (notice.kind) {
     case 'question':
       if (notice.tool === undefined || view.mayHaveTask(notice.server, notice.tool)) return true;
@@ -96,7 +100,7 @@ function deliver(parts: SessionParts, notice: SessionNotice): void {
     questions,
   } = parts;
   // The endpoint may have been removed meanwhile, or the client's rights.
-  if (view === undefined || !mayHave(parts, view, notice)) return;
+  if (!mayHave(parts, view, notice)) return;
   const { messages } = forwarding;
   switch (notice.kind) {
     case 'question':

@@ -6,7 +6,6 @@ import {
   isObject,
   type ErrorReason,
   type ExchangeEvent,
-  type ExchangeOutcome,
   type GatewayFault,
   type InputAnswer,
   type InputKey,
@@ -71,21 +70,26 @@ export class RecordedCall implements WatchedCall {
   }
 
   ended(of: CallEnd, characters: number | undefined): void {
-    if (of === 'moved') return;
     this.#questions?.ended();
     const { event, screen, since, options } = this.#call;
     if (event === undefined) return;
     event.durationMs = performance.now() - since;
     event.responseBytes = characters;
     conclude(event, of);
-    if (of !== 'cancelled' && of.kind === 'result' && options.audit.wantsResults) event.result = of.result;
+    if (typeof of !== 'string' && of.kind === 'result' && options.audit.wantsResults) event.result = of.result;
     if (screen !== undefined && screen.notes.length > 0) event.more = { ...event.more, guardrails: [...screen.notes] };
     options.audit.record(event);
   }
 }
 
 /** Notes the outcome of a request in its event. */
-function conclude(event: OpenEvent, of: ExchangeOutcome | 'cancelled'): void {
+function conclude(event: OpenEvent, of: CallEnd): void {
+  // Its client may be gone, and then no other worker continues it.
+  if (of === 'moved') {
+    event.outcome = 'unknown';
+    event.more = { ...event.more, moved: true };
+    return;
+  }
   if (of === 'cancelled') {
     event.outcome = of;
     return;

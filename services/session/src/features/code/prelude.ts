@@ -1,5 +1,5 @@
 /**
- * The first code in a sandbox: it makes `servers`, `console`, a clock that stands still, and random numbers by seed, and gives the host two functions. It
+ * The first code in a sandbox: it makes `servers`, `console`, a clock that stands still, and random numbers by seed, and gives the host three functions. It
  * keeps the built-in functions that it uses, so that a script that replaces them changes only what it sees itself. Only text crosses its border.
  *
  * `calls(lines, last)` takes calls that the script has made, one a line: server, tool and arguments as JSON. The first call of a script has the number 1, and
@@ -64,9 +64,8 @@ export const prelude = `(function (calls, print, finish, names, now, seed) {
   const longestLines = 8192;
   const flush = () => {
     if (lines === '') return;
-    const given = lines;
+    calls(lines, count);
     lines = '';
-    calls(given, count);
   };
   const failure = (message, reason, stack) => {
     const error = new CallError(message, reason);
@@ -80,7 +79,7 @@ export const prelude = `(function (calls, print, finish, names, now, seed) {
       const line = head + (args === undefined ? 'null' : args);
       const joined = lines === '' ? line : lines + '\\n' + line;
       waiting.set(count + 1, { resolve, reject, stack });
-      // From here on nothing needs memory, so that a call without room has no number.
+      // Nothing between these two lines needs memory, so that a call without room has no number.
       lines = joined;
       count += 1;
       if (lines.length > longestLines) flush();

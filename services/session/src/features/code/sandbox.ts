@@ -119,7 +119,9 @@ export class Sandbox {
     if (host === undefined) return;
     const made = context.callFunction(host, context.undefined, [
       context.newFunction('calls', (lines, last) => {
-        for (const line of this.#textOf(lines).split('\n')) this.#call(line);
+        const text = this.#textOf(lines);
+        if (text !== '') for (const line of text.split('\n')) this.#call(line);
+        // An engine without memory gives no text.
         if (this.#made !== context.dump(last)) this.#end(false, 'the script needs too much memory');
       }),
       context.newFunction('print', (line) => this.#print(this.#jsonOf(line))),
@@ -221,7 +223,7 @@ export class Sandbox {
     let outcomes = '';
     const settle = (): void => {
       if (outcomes === '') return;
-      const text = this.#context.newString(`[${outcomes}]`);
+      const text = this.#context.newString(`[${outcomes}]`.toWellFormed());
       outcomes = '';
       this.#run(this.#given?.settle, [text]);
       text.dispose();
