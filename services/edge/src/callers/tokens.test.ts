@@ -1,7 +1,5 @@
-/** The edge as a resource server: tokens of an issuer, the answers to strangers, and streams that end with their token. */
-import { once } from 'node:events';
+/** The edge as a resource server: tokens of an issuer, and the answers to strangers. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { WebSocket } from 'ws';
 import { proofAlgorithms } from '@omnibus/identity';
 import { StandInIssuer } from '@omnibus/identity/testing';
 import { byIssuers, EdgeUnderTest } from '../edge-under-test.ts';
@@ -29,8 +27,6 @@ afterEach(async () => {
 
 const token = (claims = {}): Promise<string> =>
   issuer.token({ sub: 'ann', aud: `${publicUrl}/mcp`, scope: 'mcp', ...claims });
-/** Good for a second or two: clocks may differ by half a minute. */
-const nearlyExpired = (): Promise<string> => token({ exp: Math.floor(Date.now() / 1_000) - 28 });
 const post = (headers: Record<string, string>, path?: string, method?: string): Promise<Response> =>
   test.postStateless(headers, path, method);
 
@@ -136,31 +132,5 @@ describe('the metadata', () => {
   it('of an authorization server that does not say them are no fault of ours', async () => {
     issuer.isBroken = true;
     expect((await fetch(`${url}/.well-known/oauth-authorization-server`)).status).toBe(503);
-  });
-});
-
-describe('when its token expires', () => {
-  it('a subscription ends', async () => {
-    const answer = await post(
-      { authorization: `Bearer ${await nearlyExpired()}`, accept: 'text/event-stream' },
-      '/mcp',
-      'subscriptions/listen',
-    );
-    expect(answer.status).toBe(200);
-    expect(await answer.text()).toContain('acknowledged');
-  });
-
-  it('a stream of HTTP+SSE ends', async () => {
-    const answer = await fetch(`${url}/sse`, {
-      headers: { accept: 'text/event-stream', authorization: `Bearer ${await nearlyExpired()}` },
-    });
-    expect(await answer.text()).toContain('event: endpoint');
-  });
-
-  it('a WebSocket closes', async () => {
-    const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`, 'mcp', {
-      headers: { authorization: `Bearer ${await nearlyExpired()}` },
-    });
-    expect((await once(socket, 'close'))[0]).toBe(1008);
   });
 });
