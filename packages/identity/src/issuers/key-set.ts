@@ -1,7 +1,7 @@
 /**
  * The metadata of one issuer and its public keys: found through the metadata, fetched when they are first needed, and again when a token names an unknown key.
  * A token waits for a new fetch of keys that are older than `staleMs`, since the issuer may have removed some. While an issuer does not answer, its last keys are
- * used for up to a day, and one token in `freshMs` waits for it.
+ * used for up to a day, and a token waits for it only after `freshMs` without a failed fetch.
  */
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { JsonObject } from '@omnibus/protocol';
