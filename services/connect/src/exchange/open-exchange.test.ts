@@ -43,6 +43,9 @@ it('the token of a removed user is dropped, and does not come back when the dire
         failed: reject,
       });
     });
+  // Those that are held longest are looked at with each new one.
+  for (const subject of ['bob', 'cid', 'dan', 'eve', 'fay'])
+    exchange.hold(factsWithoutToken({ issuer, subject }, { groups: [] }), 'another token');
   exchange.hold(facts, 'token of ann');
   expect(await ask()).toMatchObject({ problem: expect.stringContaining('knows of no such server') as string });
 
