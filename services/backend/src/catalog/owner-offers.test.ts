@@ -140,7 +140,7 @@ it.each([
   later();
   await read();
   expect(offered()).toEqual({});
-  offers.want({ ...ann });
+  offers.want(ann);
   await read();
   expect(offered()).toMatchObject({ tools: ['"name":"act"'] });
 });

@@ -154,7 +154,8 @@ export class OwnerOffers {
     if (known !== undefined) setLast(this.#known, key, known, maxOwners);
     // The user's facts may have changed, and the server may get them.
     const isAsked = key !== '' && (known?.isStale !== false || !isDeepStrictEqual(known.caller.who, caller.who));
-    if (isAsked) this.#enqueue(key, caller);
+    // Of its own: in one process, the next user of a name may come with the same object.
+    if (isAsked) this.#enqueue(key, { ...caller });
     return isAsked;
   }
 
